@@ -12,9 +12,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// accountPages are the pages of accounts.
-type accountPages struct{ *UI }
-
 // quotaNames are the quotas of an account, with their labels.
 var quotaNames = []struct{ name, label string }{{"messages", "Messages that wait"},
 	{"bytes", "Bytes of these"}, {"perDay", "Messages a day (UTC)"}, {"templates", "Templates"},
@@ -199,12 +196,12 @@ func accountValues(a api.Account) url.Values {
 	return f
 }
 
-func (u accountPages) newAccount(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) newAccount(w http.ResponseWriter, r *http.Request) error {
 	return u.showForm(w, r, "", url.Values{}, nil)
 }
 
 // showForm answers with the form of an account; id is empty for a new one.
-func (u accountPages) showForm(w http.ResponseWriter, r *http.Request, id string, v url.Values,
+func (u *UI) showForm(w http.ResponseWriter, r *http.Request, id string, v url.Values,
 	refused error) error {
 	f, title := accountForm(id), "New account"
 	if id != "" {
@@ -218,7 +215,7 @@ func (u accountPages) showForm(w http.ResponseWriter, r *http.Request, id string
 	return u.show(w, r, status, "accountform", title, f)
 }
 
-func (u accountPages) createAccount(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createAccount(w http.ResponseWriter, r *http.Request) error {
 	a, err := readAccount(r.PostForm, api.Account{})
 	if err == nil {
 		_, err = u.Accounts.Get(r.Context(), a.Account)
@@ -237,7 +234,7 @@ func (u accountPages) createAccount(w http.ResponseWriter, r *http.Request) erro
 }
 
 // onAccount calls h with an account.
-func (u accountPages) onAccount(h func(http.ResponseWriter, *http.Request, api.AccountInfo) error) handler {
+func (u *UI) onAccount(h func(http.ResponseWriter, *http.Request, api.AccountInfo) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, err := ownAccount(r, r.PathValue("id"))
 		if err != nil {
@@ -251,11 +248,11 @@ func (u accountPages) onAccount(h func(http.ResponseWriter, *http.Request, api.A
 	}
 }
 
-func (u accountPages) editAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+func (u *UI) editAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
 	return u.showForm(w, r, info.Account.Account, accountValues(info.Account), nil)
 }
 
-func (u accountPages) changeAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+func (u *UI) changeAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
 	id := info.Account.Account
 	a, err := readAccount(r.PostForm, info.Account)
 	if err == nil {
@@ -272,7 +269,7 @@ func (u accountPages) changeAccount(w http.ResponseWriter, r *http.Request, info
 	return done(w, r, accountPath(id), "Changed. Mail that the account holds is tried again.")
 }
 
-func (u accountPages) deleteAccount(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteAccount(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if r.PostForm.Get("confirm") != id {
 		return undone(w, r, accountPath(id), fault.InvalidFields([]fault.Field{{Key: "confirm",
@@ -287,7 +284,7 @@ func (u accountPages) deleteAccount(w http.ResponseWriter, r *http.Request) erro
 }
 
 // verifyAccount shows the results of logins to all relays of an account. It changes nothing.
-func (u accountPages) verifyAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+func (u *UI) verifyAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
 	got, err := u.Provision.Verify(r.Context(), api.VerifyRequest{Account: info.Account.Account})
 	if err != nil {
 		return err

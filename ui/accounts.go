@@ -15,7 +15,7 @@ type accountsView struct {
 }
 
 // accounts shows all accounts. Who is bound to one sees that.
-func (u accountPages) accounts(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
 	if bound := boundTo(r); bound != "" {
 		info, err := u.Accounts.Get(r.Context(), bound)
 		if err != nil {
@@ -41,7 +41,7 @@ func (u accountPages) accounts(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showAccounts shows accounts, with what they use of their quotas.
-func (u accountPages) showAccounts(w http.ResponseWriter, r *http.Request, title string,
+func (u *UI) showAccounts(w http.ResponseWriter, r *http.Request, title string,
 	view accountsView) error {
 	ids := make([]string, len(view.Accounts))
 	for i, a := range view.Accounts {
@@ -59,7 +59,7 @@ func (u accountPages) showAccounts(w http.ResponseWriter, r *http.Request, title
 }
 
 // mailSender sends a mail to the address of the form, whose link lets the account send as it.
-func (u accountPages) mailSender(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) mailSender(w http.ResponseWriter, r *http.Request) error {
 	account, err := ownAccount(r, r.PathValue("id"))
 	if err != nil {
 		return err
@@ -88,12 +88,12 @@ type accountView struct {
 	Tried   []trial
 }
 
-func (u accountPages) account(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+func (u *UI) account(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
 	return u.showAccount(w, r, accountView{AccountInfo: info})
 }
 
 // showAccount completes a page of an account.
-func (u accountPages) showAccount(w http.ResponseWriter, r *http.Request, view accountView) error {
+func (u *UI) showAccount(w http.ResponseWriter, r *http.Request, view accountView) error {
 	id := view.Account.Account
 	one := []api.AccountInfo{view.AccountInfo}
 	if err := u.Outbox.CountEvents(r.Context(), one); err != nil {
@@ -115,7 +115,7 @@ func (u accountPages) showAccount(w http.ResponseWriter, r *http.Request, view a
 }
 
 // accountDNS shows the DNS records of an account; with ?check=1 beside what is published.
-func (u accountPages) accountDNS(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+func (u *UI) accountDNS(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
 	got, err := u.Provision.AccountDNS(r.Context(), info.Account.Account, r.URL.Query().Has("check"))
 	if err != nil {
 		return err

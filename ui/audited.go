@@ -45,7 +45,7 @@ func noteMade(r *http.Request, made any) {
 func requestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }
 
 // logged has the audit log record a change.
-func (u audits) logged(action, kind string, next handler) handler {
+func (u *UI) logged(action, kind string, next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		asked := map[string]string{}
 		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
@@ -91,7 +91,7 @@ func (u audits) logged(action, kind string, next handler) handler {
 }
 
 // record makes a change that is described, and returns what the page is to show.
-func (u audits) record(w http.ResponseWriter, r *http.Request, action string, object api.AuditObject,
+func (u *UI) record(w http.ResponseWriter, r *http.Request, action string, object api.AuditObject,
 	asked any,
 	next handler) error {
 	var shown error
@@ -119,7 +119,7 @@ func (u audits) record(w http.ResponseWriter, r *http.Request, action string, ob
 const maxAction = 1 << 20
 
 // loggedAction is an action in the dashboard of the queues, which names tasks in its path or body.
-func (u audits) loggedAction(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) loggedAction(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAction))
 	if err != nil {
 		return fault.Wrap(err, fault.Invalid, "", "The request could not be read")
@@ -161,7 +161,7 @@ func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // noteRefusal counts a request that was refused for its caller. A browser that is not logged in is sent to
 // the login, which is no refusal.
-func (u audits) noteRefusal(w http.ResponseWriter, r *http.Request, grant *access.Grant, err error) {
+func (u *UI) noteRefusal(w http.ResponseWriter, r *http.Request, grant *access.Grant, err error) {
 	f := wordsOf(err)
 	if err == nil || f.Kind != fault.Forbidden && f.Code != "TooManyFailures" &&
 		(f.Kind != fault.Unauthorized || bearer(r) == "") {
@@ -176,7 +176,7 @@ func (u audits) noteRefusal(w http.ResponseWriter, r *http.Request, grant *acces
 }
 
 // noteLogout records the end of a session, if there is one. It does not keep anybody from logging out.
-func (u audits) noteLogout(w http.ResponseWriter, r *http.Request, cookie string) {
+func (u *UI) noteLogout(w http.ResponseWriter, r *http.Request, cookie string) {
 	grant, err := u.Access.Session(r.Context(), cookie, clients.Of(r).Addr, time.Now())
 	if err != nil {
 		return

@@ -40,7 +40,7 @@ func (v auditView) FromField() string { return formMoment(v.Query.From) }
 func (v auditView) ToField() string { return formMoment(v.Query.To) }
 
 // auditPage shows who did what, newest first, and verifies the log if the URL says so.
-func (u audits) page(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) auditPage(w http.ResponseWriter, r *http.Request) error {
 	in := r.URL.Query()
 	q, err := readAuditQuery(in)
 	if err != nil {

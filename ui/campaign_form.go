@@ -32,7 +32,7 @@ type campaignFormView struct {
 type trackChoice struct{ Name, Label string }
 
 // showCampaignForm answers with the form of a campaign.
-func (u campaignPages) showCampaignForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
+func (u *UI) showCampaignForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
 	refused error) error {
 	v := campaignFormView{formValues: formValues{f}, ID: id, Days: weekdays,
 		Tracks: []trackChoice{{"trackOpens", "Count opens"}, {"trackClicks", "Count clicks"}}}
@@ -48,13 +48,13 @@ func (u campaignPages) showCampaignForm(w http.ResponseWriter, r *http.Request, 
 	return u.show(w, r, status, "campaignform", title, v)
 }
 
-func (u campaignPages) newCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) newCampaign(w http.ResponseWriter, r *http.Request) error {
 	in := r.URL.Query()
 	return u.showCampaignForm(w, r, "", url.Values{"account": {clip(in.Get("account"), 256)},
 		"lists": {clip(in.Get("list"), 63)}}, nil)
 }
 
-func (u campaignPages) editCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) editCampaign(w http.ResponseWriter, r *http.Request) error {
 	info, err := u.Campaigns.Get(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (u campaignPages) editCampaign(w http.ResponseWriter, r *http.Request) erro
 	return u.showCampaignForm(w, r, info.Campaign.Campaign, f, nil)
 }
 
-func (u campaignPages) createCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createCampaign(w http.ResponseWriter, r *http.Request) error {
 	in, err := readCampaign(r.PostForm)
 	if err != nil {
 		return u.showCampaignForm(w, r, "", r.PostForm, err)
@@ -77,7 +77,7 @@ func (u campaignPages) createCampaign(w http.ResponseWriter, r *http.Request) er
 	return done(w, r, campaignPath(made.Campaign.Campaign), "The campaign %s is a draft.", made.Name)
 }
 
-func (u campaignPages) changeCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changeCampaign(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	version, err := readVersion(r.PostForm)
 	var in api.Campaign

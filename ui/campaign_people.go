@@ -46,7 +46,7 @@ func (v recipientsView) at(cursor string) string {
 		"run": v.run()}))
 }
 
-func (u campaignPages) recipients(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) campaignRecipients(w http.ResponseWriter, r *http.Request) error {
 	in, id := r.URL.Query(), r.PathValue("id")
 	v := recipientsView{States: recipientStates, Query: api.CampaignRecipientQuery{State: in.Get("state"),
 		Variant: in.Get("variant"),
@@ -90,7 +90,7 @@ type campaignPreviewView struct {
 	Frame      string // URL of the html; empty: none
 }
 
-func (u campaignPages) preview(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) campaignPreview(w http.ResponseWriter, r *http.Request) error {
 	id, who := r.PathValue("id"), strings.TrimSpace(r.URL.Query().Get("subscriber"))
 	if len(who) > 512 {
 		return wrongField("subscriber", "is longer than 512 bytes")
@@ -120,8 +120,8 @@ func (u campaignPages) preview(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "campaignpreview", "Preview of "+v.Campaign.Name, v)
 }
 
-// previewFrame answers with the html of the mail of a campaign.
-func (u campaignPages) previewFrame(w http.ResponseWriter, r *http.Request) error {
+// campaignPreviewFrame answers with the html of the mail of a campaign.
+func (u *UI) campaignPreviewFrame(w http.ResponseWriter, r *http.Request) error {
 	mail, err := u.Campaigns.Preview(r.Context(), boundTo(r), r.PathValue("id"),
 		api.CampaignSample{Subscriber: clip(r.URL.Query().Get("subscriber"), 512),
 			Variant: clip(r.URL.Query().Get("variant"), 32)})

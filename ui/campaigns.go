@@ -12,9 +12,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// campaignPages are the pages of campaigns.
-type campaignPages struct{ *UI }
-
 // campaignStates are the choices of the filter.
 var campaignStates = []string{api.CampaignDraft, api.CampaignScheduled, api.CampaignSending,
 	api.CampaignPaused, api.CampaignHeld, api.CampaignSent, api.CampaignCancelled, api.CampaignFailed}
@@ -34,7 +31,7 @@ func (v campaignsView) Any() bool {
 	return q.Account != "" || q.State != "" || q.ListID != "" || q.Search != ""
 }
 
-func (u campaignPages) campaigns(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) campaigns(w http.ResponseWriter, r *http.Request) error {
 	in := r.URL.Query()
 	text := func(name string) string { return clip(strings.TrimSpace(in.Get(name)), 256) }
 	account, err := ownAccount(r, text("account"))
@@ -155,7 +152,7 @@ func (v campaignView) Known() []stateCount {
 	return slices.DeleteFunc(all, func(c stateCount) bool { return c.Count == 0 })
 }
 
-func (u campaignPages) campaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) campaign(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	info, err := u.Campaigns.Get(r.Context(), boundTo(r), id)
 	if err != nil {
@@ -182,7 +179,7 @@ func (u campaignPages) campaign(w http.ResponseWriter, r *http.Request) error {
 func campaignPath(id string) string { return "/campaigns/" + url.PathEscape(id) }
 
 // sendCampaign begins a campaign, now or at a time.
-func (u campaignPages) sendCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) sendCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	when, err := readMoment(r.PostForm.Get("at"))
 	if err != nil {
@@ -197,7 +194,7 @@ func (u campaignPages) sendCampaign(w http.ResponseWriter, r *http.Request) erro
 }
 
 // ran leads to the page of a campaign, and says in which state a verb left it.
-func (u campaignPages) ran(w http.ResponseWriter, r *http.Request, run api.CampaignRun, err error) error {
+func (u *UI) ran(w http.ResponseWriter, r *http.Request, run api.CampaignRun, err error) error {
 	at := campaignPath(r.PathValue("id"))
 	if err != nil {
 		return undone(w, r, at, err)
@@ -206,20 +203,20 @@ func (u campaignPages) ran(w http.ResponseWriter, r *http.Request, run api.Campa
 }
 
 // simply runs a verb of campaigns that needs no more than their id.
-func (u campaignPages) simply(verb func(context.Context, string, string) (api.CampaignRun, error)) handler {
+func (u *UI) simply(verb func(context.Context, string, string) (api.CampaignRun, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		run, err := verb(r.Context(), boundTo(r), r.PathValue("id"))
 		return u.ran(w, r, run, err)
 	}
 }
 
-func (u campaignPages) decideCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) decideCampaign(w http.ResponseWriter, r *http.Request) error {
 	run, err := u.Campaigns.Winner(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignWinner{
 		Variant: r.PostForm.Get("variant")})
 	return u.ran(w, r, run, err)
 }
 
-func (u campaignPages) resendCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) resendCampaign(w http.ResponseWriter, r *http.Request) error {
 	run, err := u.Campaigns.Resend(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignResend{
 		To: r.PostForm.Get("to"), Subject: strings.TrimSpace(r.PostForm.Get("subject")),
 		Token: grantOf(r).QuotaID, TokenQuota: grantOf(r).Quota})
@@ -230,7 +227,7 @@ func (u campaignPages) resendCampaign(w http.ResponseWriter, r *http.Request) er
 }
 
 // testCampaign mails a campaign to the addresses of a form, which are separated by commas or spaces.
-func (u campaignPages) testCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) testCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	tested, err := u.Campaigns.Test(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignTest{
 		To: listed(r.PostForm.Get("to")), Variant: r.PostForm.Get("variant"),
@@ -256,7 +253,7 @@ func listed(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || r <= ' ' })
 }
 
-func (u campaignPages) settleCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) settleCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	settled, err := u.Campaigns.Settle(r.Context(), boundTo(r), r.PathValue("id"),
 		api.CampaignSettle{All: true})
@@ -266,7 +263,7 @@ func (u campaignPages) settleCampaign(w http.ResponseWriter, r *http.Request) er
 	return done(w, r, at, "%s as sent now.", plural(settled.Settled, "recipient counts", "recipients count"))
 }
 
-func (u campaignPages) recountCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) recountCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	got, err := u.Campaigns.Recount(r.Context(), boundTo(r), r.PathValue("id"))
 	switch {
@@ -279,7 +276,7 @@ func (u campaignPages) recountCampaign(w http.ResponseWriter, r *http.Request) e
 }
 
 // archiveCampaign gives a campaign a public page, or takes it away.
-func (u campaignPages) archiveCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) archiveCampaign(w http.ResponseWriter, r *http.Request) error {
 	id, on := r.PathValue("id"), r.PostForm.Has("archive")
 	_, err := u.Campaigns.Update(r.Context(), boundTo(r), id, api.CampaignPatch{Archive: &on})
 	switch {
@@ -291,13 +288,13 @@ func (u campaignPages) archiveCampaign(w http.ResponseWriter, r *http.Request) e
 	return done(w, r, campaignPath(id), "It has no public page.")
 }
 
-func (u campaignPages) deleteCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteCampaign(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Campaigns.Delete(r.Context(), boundTo(r), r.PathValue("id"))
 	return removed(w, r, campaignPath(r.PathValue("id")), "/campaigns", deleted, err,
 		"The campaign "+r.PathValue("id")+" was deleted.")
 }
 
-func (u campaignPages) copyCampaign(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) copyCampaign(w http.ResponseWriter, r *http.Request) error {
 	made, err := u.Campaigns.Copy(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignCopy{
 		Name: strings.TrimSpace(r.PostForm.Get("name"))})
 	if err != nil {

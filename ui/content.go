@@ -17,9 +17,6 @@ import (
 // downloaded.
 const shownBytes = 32 << 10
 
-// contentPages are the parts of the page of a message that show its content.
-type contentPages struct{ *UI }
-
 // The views of a message's content, as the page's parameter view has them.
 const (
 	viewHTML    = "html"
@@ -76,9 +73,9 @@ func (v contentView) FrameLink(turned string) string {
 	return address(v.Path, values(choices)) + "#content"
 }
 
-// preview returns the content of a message in the view that is asked for. It is NotFound if the content is
-// not stored, with the reason.
-func (u contentPages) preview(r *http.Request, id string) (*contentView, error) {
+// previewContent returns the content of a message in the view that is asked for. It is NotFound if the content
+// is not stored, with the reason.
+func (u *UI) previewContent(r *http.Request, id string) (*contentView, error) {
 	raw, err := u.stored(r, id)
 	if err != nil {
 		return nil, err
@@ -142,7 +139,7 @@ var remotePolicy = strings.Replace(framePolicy, "img-src data:", "img-src data: 
 
 // mailFrame answers with the html of a message, for the frame of its page. A message may end between the page
 // and its frame: then the frame says so, since an error page is shown in no frame.
-func (u contentPages) mailFrame(w http.ResponseWriter, r *http.Request, id string) error {
+func (u *UI) mailFrame(w http.ResponseWriter, r *http.Request, id string) error {
 	raw, err := u.stored(r, id)
 	if fault.Is(err, fault.NotFound) {
 		writeFrame(w, "<p>"+html.EscapeString(err.Error())+"</p>")
@@ -160,7 +157,7 @@ func (u contentPages) mailFrame(w http.ResponseWriter, r *http.Request, id strin
 }
 
 // part answers with a text or a file of a message. Its bytes come from anybody, so no browser shows them.
-func (u contentPages) part(w http.ResponseWriter, r *http.Request, id string) error {
+func (u *UI) part(w http.ResponseWriter, r *http.Request, id string) error {
 	raw, err := u.stored(r, id)
 	if err != nil {
 		return err
@@ -182,7 +179,7 @@ func (u contentPages) part(w http.ResponseWriter, r *http.Request, id string) er
 const filePolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 // stored returns a message as it is sent to the relay, or says that it is no longer stored.
-func (u contentPages) stored(r *http.Request, id string) ([]byte, error) {
+func (u *UI) stored(r *http.Request, id string) ([]byte, error) {
 	raw, err := u.Outbox.Mail(r.Context(), id)
 	if fault.Is(err, fault.NotFound) && fault.CodeOf(err) != outbox.ContentNotKept {
 		err = fault.New(fault.NotFound, "", "The content of this message is no longer stored")
@@ -191,7 +188,7 @@ func (u contentPages) stored(r *http.Request, id string) ([]byte, error) {
 }
 
 // content answers with the message as it is sent to the relay: as a file, or as plain text.
-func (u contentPages) content(w http.ResponseWriter, r *http.Request, id string) error {
+func (u *UI) content(w http.ResponseWriter, r *http.Request, id string) error {
 	raw, err := u.stored(r, id)
 	if err != nil {
 		return err

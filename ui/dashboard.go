@@ -22,7 +22,7 @@ func (u *UI) dashboard(w http.ResponseWriter, r *http.Request) error {
 		board.ServeHTTP(&linked{ResponseWriter: w}, r)
 		return nil
 	}
-	return audits{u}.loggedAction(w, r)
+	return u.loggedAction(w, r)
 }
 
 // wayBack is a link above the dashboard, outside of the elements of its script.

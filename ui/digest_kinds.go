@@ -38,7 +38,7 @@ func (v digestKindRow) Titles() []pair {
 	return all
 }
 
-func (u digestPages) kinds(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) kinds(w http.ResponseWriter, r *http.Request) error {
 	account, page := filterText(r.URL.Query(), "account"), pageOf(r.URL.Query())
 	v, status := digestKindsView{Account: account}, http.StatusOK
 	got, err := u.Digests.Kinds.Page(r.Context(), boundTo(r), api.DigestKindQuery{Account: account,
@@ -56,7 +56,7 @@ func (u digestPages) kinds(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, status, "digestkinds", "Kinds of digests", v)
 }
 
-func (u digestPages) kindRow(kind api.DigestKindInfo) digestKindRow {
+func (u *UI) kindRow(kind api.DigestKindInfo) digestKindRow {
 	row := digestKindRow{DigestKindInfo: kind}
 	if kind.Preference != nil {
 		row.Words = u.Digests.Words(*kind.Preference)
@@ -78,7 +78,7 @@ func (v digestKindView) Cadence() cadenceView {
 }
 
 // showKindForm answers with the form of a kind; nil: of a new one.
-func (u digestPages) showKindForm(w http.ResponseWriter, r *http.Request, kind *api.DigestKindInfo,
+func (u *UI) showKindForm(w http.ResponseWriter, r *http.Request, kind *api.DigestKindInfo,
 	f url.Values, refused error) error {
 	v, title := digestKindView{formValues: formValues{f}}, "New kind"
 	if kind != nil {
@@ -107,13 +107,13 @@ func formTrouble(r *http.Request, refused error) (status int, words string, _ er
 	return status, sentence(refused), nil
 }
 
-func (u digestPages) newKind(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) newKind(w http.ResponseWriter, r *http.Request) error {
 	in := r.URL.Query()
 	return u.showKindForm(w, r, nil, values(map[string]string{"account": filterText(in, "account"),
 		"category": filterText(in, "category")}), nil)
 }
 
-func (u digestPages) kind(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) kind(w http.ResponseWriter, r *http.Request) error {
 	of, category := digestOf(r)
 	info, err := u.Digests.Kinds.Get(r.Context(), boundTo(r), of, category)
 	if err != nil {
@@ -160,7 +160,7 @@ func readKind(f url.Values) (api.DigestKind, error) {
 	return k, fault.InvalidFields(in.wrong)
 }
 
-func (u digestPages) createKind(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createKind(w http.ResponseWriter, r *http.Request) error {
 	k, err := readKind(r.PostForm)
 	if err != nil {
 		return u.showKindForm(w, r, nil, r.PostForm, err)
@@ -174,7 +174,7 @@ func (u digestPages) createKind(w http.ResponseWriter, r *http.Request) error {
 		"The kind %s was added.", made.Category)
 }
 
-func (u digestPages) changeKind(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changeKind(w http.ResponseWriter, r *http.Request) error {
 	of, category := digestOf(r)
 	old, err := u.Digests.Kinds.Get(r.Context(), boundTo(r), of, category)
 	if err != nil {
@@ -196,7 +196,7 @@ func (u digestPages) changeKind(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, digestPath("kinds", old.Account, category), "Changed.")
 }
 
-func (u digestPages) deleteKind(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteKind(w http.ResponseWriter, r *http.Request) error {
 	of, category := digestOf(r)
 	if err := u.Digests.Kinds.Delete(r.Context(), boundTo(r), of, category); err != nil {
 		return err

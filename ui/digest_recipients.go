@@ -41,7 +41,7 @@ func (v digestRecipientsView) at(cursor string) string {
 		"q": v.Query.Search, "cursor": cursor}))
 }
 
-func (u digestPages) recipients(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) digestRecipients(w http.ResponseWriter, r *http.Request) error {
 	in := r.URL.Query()
 	v, status := digestRecipientsView{Query: api.DigestRecipientQuery{Account: filterText(in, "account"),
 		Search: filterText(in, "q"), Cursor: clip(in.Get("cursor"), 1024), PageSize: rowsPerPage}}, http.StatusOK
@@ -118,7 +118,7 @@ func waitingGroups(events []api.DigestWaitingEvent) []waitingGroup {
 	return shown
 }
 
-func (u digestPages) recipient(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) digestRecipient(w http.ResponseWriter, r *http.Request) error {
 	of, id := digestOf(r)
 	one, err := u.Digests.Get(r.Context(), boundTo(r), of, id)
 	if err != nil {
@@ -132,7 +132,7 @@ func (u digestPages) recipient(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showRecipient answers with the page of a recipient.
-func (u digestPages) showRecipient(w http.ResponseWriter, r *http.Request, one api.DigestRecipient,
+func (u *UI) showRecipient(w http.ResponseWriter, r *http.Request, one api.DigestRecipient,
 	reader digest.Reader, f url.Values, refused error) error {
 	v := digestRecipientView{digestRecipientRow: digestRecipientRow{one}, formValues: formValues{f},
 		Choices: reader.Choices, Rows: categoryRows(f, reader)}
@@ -169,7 +169,7 @@ func (v digestRecipientView) AllRuns() string {
 	return address("/digests/runs", values(map[string]string{"account": v.Account, "recipient": v.Recipient}))
 }
 
-func (u digestPages) changeRecipient(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changeRecipient(w http.ResponseWriter, r *http.Request) error {
 	of, id := digestOf(r)
 	one, err := u.Digests.Get(r.Context(), boundTo(r), of, id)
 	if err != nil {
@@ -190,7 +190,7 @@ func (u digestPages) changeRecipient(w http.ResponseWriter, r *http.Request) err
 	return done(w, r, digestPath("recipients", one.Account, id), "Changed. What waits follows it.")
 }
 
-func (u digestPages) sendNow(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) sendNow(w http.ResponseWriter, r *http.Request) error {
 	of, id := digestOf(r)
 	at := digestPath("recipients", of.Account, id)
 	sent, err := u.Digests.Send(r.Context(), boundTo(r), of, id)
@@ -205,7 +205,7 @@ func (u digestPages) sendNow(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, "/digests/runs/"+url.PathEscape(sent.Run), "What waited is in this run.")
 }
 
-func (u digestPages) deleteRecipient(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteRecipient(w http.ResponseWriter, r *http.Request) error {
 	of, id := digestOf(r)
 	if err := u.Digests.Delete(r.Context(), boundTo(r), of, id); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (u digestPages) deleteRecipient(w http.ResponseWriter, r *http.Request) err
 }
 
 // eraseRecipient begins to erase the person with the address of a recipient, in the account alone.
-func (u digestPages) eraseRecipient(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) eraseRecipient(w http.ResponseWriter, r *http.Request) error {
 	of, id := digestOf(r)
 	one, err := u.Digests.Get(r.Context(), boundTo(r), of, id)
 	if err != nil {
@@ -235,7 +235,7 @@ type digestPreviewView struct {
 	Frame   string // URL of the html; empty: none
 }
 
-func (u digestPages) preview(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) digestPreview(w http.ResponseWriter, r *http.Request) error {
 	of, id := digestOf(r)
 	one, err := u.Digests.Get(r.Context(), boundTo(r), of, id)
 	if err != nil {
@@ -258,8 +258,8 @@ func (u digestPages) preview(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "digestpreview", "Preview for "+one.Recipient, v)
 }
 
-// previewFrame answers with the html of the mail that a recipient would get now.
-func (u digestPages) previewFrame(w http.ResponseWriter, r *http.Request) error {
+// digestPreviewFrame answers with the html of the mail that a recipient would get now.
+func (u *UI) digestPreviewFrame(w http.ResponseWriter, r *http.Request) error {
 	of, id := digestOf(r)
 	mail, err := u.Digests.Preview(r.Context(), boundTo(r), of, id)
 	if err != nil {

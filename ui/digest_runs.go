@@ -61,7 +61,7 @@ func readRunQuery(in url.Values) (api.DigestRunQuery, error) {
 	return q, fault.InvalidFields(wrong)
 }
 
-func (u digestPages) runs(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) digestRuns(w http.ResponseWriter, r *http.Request) error {
 	in, status := r.URL.Query(), http.StatusOK
 	v := digestRunsView{States: digestRunStates, Filter: values(map[string]string{
 		"account": filterText(in, "account"), "recipient": filterText(in, "recipient"),
@@ -103,7 +103,7 @@ func (v digestRunView) Again() bool {
 	return v.State == api.DigestFailed && v.QueueID == "" && len(v.Groups) > 0
 }
 
-func (u digestPages) run(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) digestRun(w http.ResponseWriter, r *http.Request) error {
 	run, err := u.Digests.Runs.Get(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (u digestPages) run(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "digestrun", "Run of "+run.Recipient, digestRunView{run})
 }
 
-func (u digestPages) retryRun(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) retryRun(w http.ResponseWriter, r *http.Request) error {
 	at := "/digests/runs/" + url.PathEscape(r.PathValue("id"))
 	_, err := u.Digests.Runs.Retry(r.Context(), boundTo(r), r.PathValue("id"))
 	switch {

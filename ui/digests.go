@@ -13,10 +13,6 @@ import (
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
-// digestPages are the pages of digests. Package digest answers requests about another account than that of
-// the caller with NotFound.
-type digestPages struct{ *UI }
-
 // digestsView is the overview of digests.
 type digestsView struct {
 	Account  string // whose runs; empty: default
@@ -32,7 +28,7 @@ type digestsView struct {
 // runsShown is how many runs the overview and the page of a recipient show.
 const runsShown = 10
 
-func (u digestPages) overview(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) digestOverview(w http.ResponseWriter, r *http.Request) error {
 	account := filterText(r.URL.Query(), "account")
 	v := digestsView{Account: account, Switches: boundTo(r) == "",
 		Live: address("/digests", values(map[string]string{"account": account, "part": "live"}))}
@@ -58,7 +54,7 @@ func (u digestPages) overview(w http.ResponseWriter, r *http.Request) error {
 }
 
 // overviewRuns fills in the newest runs of the account of an overview.
-func (u digestPages) overviewRuns(ctx context.Context, bound string, v *digestsView) error {
+func (u *UI) overviewRuns(ctx context.Context, bound string, v *digestsView) error {
 	for state, into := range map[string]*[]api.DigestRun{api.DigestFailed: &v.Failed, "": &v.Newest} {
 		page, err := u.Digests.Runs.List(ctx, bound, api.DigestRunQuery{Account: v.Account, State: state,
 			PageSize: runsShown})

@@ -25,12 +25,12 @@ type endpointForm struct {
 // Wants reports whether an event type is among those of the form.
 func (v endpointForm) Wants(t event.Type) bool { return v.Is("events", string(t)) }
 
-func (u webhookPages) newEndpoint(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) newEndpoint(w http.ResponseWriter, r *http.Request) error {
 	return u.showEndpointForm(w, r, "", url.Values{}, nil)
 }
 
 // showEndpointForm answers with the form.
-func (u webhookPages) showEndpointForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
+func (u *UI) showEndpointForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
 	refused error) error {
 	status, words, err := formTrouble(r, refused)
 	if err != nil {
@@ -45,7 +45,7 @@ func (u webhookPages) showEndpointForm(w http.ResponseWriter, r *http.Request, i
 		Trouble: words, Types: event.Types()})
 }
 
-func (u webhookPages) editEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+func (u *UI) editEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	e, err := u.Webhooks.Endpoint(r.Context(), id)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func readEndpoint(f url.Values) (api.EndpointRequest, error) {
 }
 
 // createEndpoint makes an endpoint. Its page is the answer itself, because only it has the secret.
-func (u webhookPages) createEndpoint(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createEndpoint(w http.ResponseWriter, r *http.Request) error {
 	req, err := readEndpoint(r.PostForm)
 	if err != nil {
 		return u.showEndpointForm(w, r, "", r.PostForm, err)
@@ -108,7 +108,7 @@ func (u webhookPages) createEndpoint(w http.ResponseWriter, r *http.Request) err
 	return u.showEndpoint(w, r, endpointView{ID: made.ID, Secret: made.Secret})
 }
 
-func (u webhookPages) changeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+func (u *UI) changeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	req, err := readEndpoint(r.PostForm)
 	if err == nil {
 		p := api.EndpointPatch{URL: &req.URL, Events: &req.Events, Accounts: &req.Accounts, Headers: &req.Headers,
@@ -124,7 +124,7 @@ func (u webhookPages) changeEndpoint(w http.ResponseWriter, r *http.Request, id,
 	return done(w, r, endpointPath(id), "Changed.")
 }
 
-func (u webhookPages) deleteEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+func (u *UI) deleteEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	deleted, err := u.Webhooks.Delete(r.Context(), id)
 	return removed(w, r, endpointPath(id), "/webhooks", deleted, err,
 		"The endpoint was deleted. Its pending deliveries will be skipped.")
@@ -132,7 +132,7 @@ func (u webhookPages) deleteEndpoint(w http.ResponseWriter, r *http.Request, id,
 
 // switchEndpoint switches an endpoint on or off. That of settings or an account is switched on again
 // only; its owner has its URL.
-func (u webhookPages) switchEndpoint(on bool) func(http.ResponseWriter, *http.Request, string, string) error {
+func (u *UI) switchEndpoint(on bool) func(http.ResponseWriter, *http.Request, string, string) error {
 	return func(w http.ResponseWriter, r *http.Request, id, _ string) error {
 		_, err := u.Webhooks.Patch(r.Context(), id, api.EndpointPatch{Enabled: &on})
 		if on && fault.Is(err, fault.NotFound) {
@@ -150,7 +150,7 @@ func (u webhookPages) switchEndpoint(on bool) func(http.ResponseWriter, *http.Re
 	}
 }
 
-func (u webhookPages) wakeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+func (u *UI) wakeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	got, err := u.Webhooks.Wake(r.Context(), id)
 	if err != nil {
 		return undone(w, r, endpointPath(id), err)
@@ -160,7 +160,7 @@ func (u webhookPages) wakeEndpoint(w http.ResponseWriter, r *http.Request, id, _
 }
 
 // rotateSecret replaces the secret, and shows the new one.
-func (u webhookPages) rotateSecret(w http.ResponseWriter, r *http.Request, id, _ string) error {
+func (u *UI) rotateSecret(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	seconds, err := strconv.Atoi(r.PostForm.Get("overlap"))
 	if err != nil {
 		return undone(w, r, endpointPath(id), fault.InvalidFields([]fault.Field{{Key: "overlap",
@@ -173,7 +173,7 @@ func (u webhookPages) rotateSecret(w http.ResponseWriter, r *http.Request, id, _
 	return u.showEndpoint(w, r, endpointView{ID: id, Secret: got.Secret})
 }
 
-func (u webhookPages) replayEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+func (u *UI) replayEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	since, err := readSince(r.PostForm.Get("since"))
 	if err != nil || since.IsZero() {
 		return undone(w, r, endpointPath(id), fault.InvalidFields([]fault.Field{{Key: "since",
@@ -192,7 +192,7 @@ type deliveryView struct {
 	Delivery api.Delivery
 }
 
-func (u webhookPages) delivery(w http.ResponseWriter, r *http.Request, id, delivery string) error {
+func (u *UI) delivery(w http.ResponseWriter, r *http.Request, id, delivery string) error {
 	d, err := u.Webhooks.Delivery(r.Context(), id, delivery)
 	if err != nil {
 		return err

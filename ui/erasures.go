@@ -21,8 +21,8 @@ type erasedPlace struct {
 	N    int
 }
 
-// erase begins to erase the person of a subscriber, in the account alone.
-func (u audiencePages) erase(w http.ResponseWriter, r *http.Request) error {
+// eraseSubscriber begins to erase the person of a subscriber, in the account alone.
+func (u *UI) eraseSubscriber(w http.ResponseWriter, r *http.Request) error {
 	of, id, err := subscriberOf(r)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (u audiencePages) erase(w http.ResponseWriter, r *http.Request) error {
 		"The person is being erased.")
 }
 
-func (u audiencePages) erasure(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) erasure(w http.ResponseWriter, r *http.Request) error {
 	e, err := u.Erasures.Get(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err

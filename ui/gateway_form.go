@@ -11,9 +11,6 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// gatewayPages are the pages of gateways.
-type gatewayPages struct{ *UI }
-
 // gatewayView is the page of a gateway.
 type gatewayView struct {
 	api.GatewayInfo
@@ -84,11 +81,11 @@ func gatewayForm(id string) form {
 	return f
 }
 
-func (u gatewayPages) newGateway(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) newGateway(w http.ResponseWriter, r *http.Request) error {
 	return u.showNewGateway(w, r, values(map[string]string{"verify": "on"}), nil)
 }
 
-func (u gatewayPages) showNewGateway(w http.ResponseWriter, r *http.Request, v url.Values,
+func (u *UI) showNewGateway(w http.ResponseWriter, r *http.Request, v url.Values,
 	refused error) error {
 	f := gatewayForm("")
 	f.fill(v)
@@ -122,7 +119,7 @@ func readGateway(v url.Values, old api.Gateway) (api.Gateway, error) {
 }
 
 // createGateway tries the relay of a new gateway, if that is wanted, and stores it.
-func (u gatewayPages) createGateway(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createGateway(w http.ResponseWriter, r *http.Request) error {
 	g, err := readGateway(r.PostForm, api.Gateway{})
 	if err == nil {
 		err = u.unusedGateway(r, g.Gateway)
@@ -142,7 +139,7 @@ func (u gatewayPages) createGateway(w http.ResponseWriter, r *http.Request) erro
 }
 
 // unusedGateway refuses the id of another gateway.
-func (u gatewayPages) unusedGateway(r *http.Request, id string) error {
+func (u *UI) unusedGateway(r *http.Request, id string) error {
 	_, err := u.Gateways.Get(r.Context(), id)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -155,7 +152,7 @@ func (u gatewayPages) unusedGateway(r *http.Request, id string) error {
 
 // tryGateway logs in to the relay of a gateway that is not stored. Its error is beside the field that it is
 // about.
-func (u gatewayPages) tryGateway(r *http.Request, g api.Gateway) error {
+func (u *UI) tryGateway(r *http.Request, g api.Gateway) error {
 	if wrong := u.Gateways.Check(g); wrong != nil {
 		return wrong
 	}
@@ -171,7 +168,7 @@ func (u gatewayPages) tryGateway(r *http.Request, g api.Gateway) error {
 }
 
 // onGateway calls h with a gateway.
-func (u gatewayPages) onGateway(h func(http.ResponseWriter, *http.Request, api.GatewayInfo) error) handler {
+func (u *UI) onGateway(h func(http.ResponseWriter, *http.Request, api.GatewayInfo) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		info, err := u.Gateways.Get(r.Context(), r.PathValue("id"))
 		if err != nil {
@@ -181,11 +178,11 @@ func (u gatewayPages) onGateway(h func(http.ResponseWriter, *http.Request, api.G
 	}
 }
 
-func (u gatewayPages) gateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
+func (u *UI) gateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
 	return u.showGateway(w, r, gatewayView{GatewayInfo: info}, gatewayValues(info.Gateway), nil)
 }
 
-func (u gatewayPages) showGateway(w http.ResponseWriter, r *http.Request, view gatewayView, v url.Values,
+func (u *UI) showGateway(w http.ResponseWriter, r *http.Request, view gatewayView, v url.Values,
 	refused error) error {
 	view.Form = gatewayForm(view.Gateway.Gateway)
 	view.Form.fill(v)
@@ -212,7 +209,7 @@ func gatewayValues(g api.Gateway) url.Values {
 	return f
 }
 
-func (u gatewayPages) changeGateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
+func (u *UI) changeGateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
 	id := info.Gateway.Gateway
 	g, err := readGateway(r.PostForm, info.Gateway)
 	if err == nil {
@@ -229,7 +226,7 @@ func (u gatewayPages) changeGateway(w http.ResponseWriter, r *http.Request, info
 }
 
 // verifyGateway shows the result of a login to a gateway. It changes nothing.
-func (u gatewayPages) verifyGateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
+func (u *UI) verifyGateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
 	got, err := u.Provision.Verify(r.Context(), api.VerifyRequest{Gateway: info.Gateway.Gateway})
 	if err != nil {
 		return err
@@ -238,7 +235,7 @@ func (u gatewayPages) verifyGateway(w http.ResponseWriter, r *http.Request, info
 	return u.showGateway(w, r, gatewayView{GatewayInfo: info, Tried: &tried}, gatewayValues(info.Gateway), nil)
 }
 
-func (u gatewayPages) deleteGateway(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteGateway(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if _, err := u.Provision.DeleteGateway(r.Context(), id); err != nil {
 		return undone(w, r, "/gateways/"+url.PathEscape(id), err)

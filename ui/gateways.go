@@ -13,7 +13,7 @@ type gatewaysView struct {
 	Pager    pager
 }
 
-func (u gatewayPages) gateways(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) gateways(w http.ResponseWriter, r *http.Request) error {
 	page := pageOf(r.URL.Query())
 	got, err := u.Gateways.List(r.Context(), page, endpointsPerPage)
 	if err != nil {

@@ -71,7 +71,7 @@ func (v importsView) Running() bool {
 }
 
 // imports shows the imports of an account, and the form of a new one.
-func (u audiencePages) imports(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) imports(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	account, err := audienceOf(r, clip(q.Get("account"), 256))
 	if err != nil {
@@ -90,7 +90,7 @@ func (u audiencePages) imports(w http.ResponseWriter, r *http.Request) error {
 }
 
 // importSubscribers streams the file of a form into an import, and leads to the page of its result.
-func (u audiencePages) importSubscribers(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) importSubscribers(w http.ResponseWriter, r *http.Request) error {
 	return upload(w, r, func(f url.Values, name string, file io.Reader) error {
 		account, err := audienceOf(r, f.Get("account"))
 		if err != nil {
@@ -147,7 +147,7 @@ type skip struct {
 }
 
 // subscriberImport shows the progress and the result of an import.
-func (u audiencePages) subscriberImport(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) subscriberImport(w http.ResponseWriter, r *http.Request) error {
 	v := importView{Account: r.PathValue("account")}
 	var err error
 	v.SubscriberImport, err = u.Audience.Imports.Get(r.Context(), boundTo(r),
@@ -164,7 +164,7 @@ func (u audiencePages) subscriberImport(w http.ResponseWriter, r *http.Request) 
 }
 
 // stopImport stops an import that runs, or forgets one that has ended.
-func (u audiencePages) stopImport(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) stopImport(w http.ResponseWriter, r *http.Request) error {
 	account, id := r.PathValue("account"), r.PathValue("id")
 	of := api.SubscriberAccount{Account: account}
 	all := address("/imports", values(map[string]string{"account": account}))

@@ -37,26 +37,22 @@ type CaughtMail struct {
 // DemoLink returns the path of the link with a secret.
 func DemoLink(secret string) string { return "/demo?t=" + secret }
 
-// demoPages are the pages of Demo.
-type demoPages struct{ *UI }
-
 // demoRoutes are the pages of a demo. Elsewhere they are not there.
 func (t table) demoRoutes() {
 	if t.opts.Demo == nil {
 		return
 	}
-	p := demoPages{t.UI}
-	t.open("GET /demo", p.enter)
-	t.closed("GET /inbox", p.inbox)
-	t.closed("GET /inbox/{id}", p.mail)
-	t.closed("GET /inbox/{id}/html", p.frame)
+	t.open("GET /demo", t.enterDemo)
+	t.closed("GET /inbox", t.inbox)
+	t.closed("GET /inbox/{id}", t.caughtMail)
+	t.closed("GET /inbox/{id}/html", t.caughtFrame)
 }
 
 // mountedInDemo are the paths of these pages, for Mount.
 var mountedInDemo = []string{"/demo", "/inbox", "/inbox/*"}
 
-// enter opens a session for who has the link, once, and shows the inbox.
-func (u demoPages) enter(w http.ResponseWriter, r *http.Request) error {
+// enterDemo opens a session for who has the link, once, and shows the inbox.
+func (u *UI) enterDemo(w http.ResponseWriter, r *http.Request) error {
 	demo := u.opts.Demo
 	given := r.URL.Query().Get("t")
 	if demo.Secret == "" || subtle.ConstantTimeCompare([]byte(given), []byte(demo.Secret)) != 1 ||
@@ -86,7 +82,7 @@ func (u demoPages) enter(w http.ResponseWriter, r *http.Request) error {
 type inboxView []CaughtMail
 
 // inbox shows the mails that were caught.
-func (u demoPages) inbox(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) inbox(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "inbox", "Inbox", inboxView(u.opts.Demo.Mails()))
 }
 
@@ -97,8 +93,8 @@ type caughtView struct {
 	Frame   string // URL of its html; empty: it has none
 }
 
-// mail shows one of them.
-func (u demoPages) mail(w http.ResponseWriter, r *http.Request) error {
+// caughtMail shows one of them.
+func (u *UI) caughtMail(w http.ResponseWriter, r *http.Request) error {
 	m, err := u.caught(r)
 	if err != nil {
 		return err
@@ -111,8 +107,8 @@ func (u demoPages) mail(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "caught", m.Subject, v)
 }
 
-// frame answers with the html of a mail.
-func (u demoPages) frame(w http.ResponseWriter, r *http.Request) error {
+// caughtFrame answers with the html of a mail.
+func (u *UI) caughtFrame(w http.ResponseWriter, r *http.Request) error {
 	m, err := u.caught(r)
 	if err != nil {
 		return err
@@ -122,7 +118,7 @@ func (u demoPages) frame(w http.ResponseWriter, r *http.Request) error {
 }
 
 // caught returns the mail of a request.
-func (u demoPages) caught(r *http.Request) (CaughtMail, error) {
+func (u *UI) caught(r *http.Request) (CaughtMail, error) {
 	mails := u.opts.Demo.Mails()
 	at := slices.IndexFunc(mails, func(m CaughtMail) bool { return m.ID == r.PathValue("id") })
 	if at < 0 {

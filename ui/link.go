@@ -22,7 +22,7 @@ type linkView struct {
 
 // linkPage shows the form of a one-time link. Only the form uses the link up: programs that look at links in
 // mail follow them, and post nothing.
-func (u peoplePages) linkPage(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) linkPage(w http.ResponseWriter, r *http.Request) error {
 	secret := r.URL.Query().Get("t")
 	l, err := u.People.Link(r.Context(), secret, time.Now())
 	if err != nil {
@@ -31,7 +31,7 @@ func (u peoplePages) linkPage(w http.ResponseWriter, r *http.Request) error {
 	return u.showLink(w, r, http.StatusOK, linkView{Secret: secret, First: l.Name == "", Name: l.Name})
 }
 
-func (u peoplePages) showLink(w http.ResponseWriter, r *http.Request, status int, v linkView) error {
+func (u *UI) showLink(w http.ResponseWriter, r *http.Request, status int, v linkView) error {
 	v.Least = people.MinPassword
 	title := "Set your password"
 	if v.First {
@@ -41,7 +41,7 @@ func (u peoplePages) showLink(w http.ResponseWriter, r *http.Request, status int
 }
 
 // useLink sets the password of the link's person, or makes the first admin.
-func (u peoplePages) useLink(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) useLink(w http.ResponseWriter, r *http.Request) error {
 	if err := u.ownPage(r); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (u peoplePages) useLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	grant := &access.Grant{Person: v.Name, Name: v.Name}
 	r = r.WithContext(context.WithValue(r.Context(), grantKey{}, grant))
-	return audits(u).record(w, r, "POST /link", api.AuditObject{Kind: "person", ID: v.Name}, nil,
+	return u.record(w, r, "POST /link", api.AuditObject{Kind: "person", ID: v.Name}, nil,
 		func(w http.ResponseWriter, r *http.Request) error {
 			password, err := newPassword(r)
 			if err == nil {

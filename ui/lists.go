@@ -12,9 +12,6 @@ import (
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
-// audiencePages are the pages of lists and subscribers.
-type audiencePages struct{ *UI }
-
 // listsView is the page of all lists.
 type listsView struct {
 	Account string // whose lists; empty: of all
@@ -22,7 +19,7 @@ type listsView struct {
 	Pager   pager
 }
 
-func (u audiencePages) lists(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) lists(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	account, err := ownAccount(r, strings.TrimSpace(q.Get("account")))
 	if err != nil {
@@ -52,7 +49,7 @@ type listMailView struct {
 	Mail              api.ListMail
 }
 
-func (u audiencePages) list(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) list(w http.ResponseWriter, r *http.Request) error {
 	list, err := u.Audience.Lists.Get(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err
@@ -74,7 +71,7 @@ type listFormView struct {
 }
 
 // listForm shows the form of a list, to link or to embed.
-func (u audiencePages) listForm(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) listForm(w http.ResponseWriter, r *http.Request) error {
 	list, err := u.Audience.Lists.Get(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err
@@ -92,7 +89,7 @@ func (u audiencePages) listForm(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listFormFrame answers with the form of a list as others embed it.
-func (u audiencePages) listFormFrame(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) listFormFrame(w http.ResponseWriter, r *http.Request) error {
 	form, err := u.ListForm(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err
@@ -101,7 +98,7 @@ func (u audiencePages) listFormFrame(w http.ResponseWriter, r *http.Request) err
 	return nil
 }
 
-func (u audiencePages) createList(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createList(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	made, err := u.Audience.Lists.Create(r.Context(), boundTo(r), api.List{
 		ListID: strings.TrimSpace(f.Get("list")), Account: strings.TrimSpace(f.Get("account")),
@@ -114,7 +111,7 @@ func (u audiencePages) createList(w http.ResponseWriter, r *http.Request) error 
 	return done(w, r, "/lists/"+made.ListID, "The list %s was added.", made.Name)
 }
 
-func (u audiencePages) changeList(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changeList(w http.ResponseWriter, r *http.Request) error {
 	f, at := r.PostForm, "/lists/"+url.PathEscape(r.PathValue("id"))
 	version, err := readVersion(f)
 	if err != nil {
@@ -143,7 +140,7 @@ func readListMail(f url.Values, name string) *api.ListMail {
 		HTML: strings.TrimSpace(f.Get(name + ".html"))}
 }
 
-func (u audiencePages) deleteList(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteList(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Audience.Lists.Delete(r.Context(), boundTo(r), r.PathValue("id"))
 	return removed(w, r, "/lists", "/lists", deleted, err,
 		"The list "+r.PathValue("id")+" was deleted. Its subscribers are still there.")

@@ -26,7 +26,7 @@ type loginView struct {
 	SignOn string // name of the server at which persons log in; empty: there is none
 }
 
-func (u loginPages) loginPage(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) loginPage(w http.ResponseWriter, r *http.Request) error {
 	next := local(r.URL.Query().Get("next"))
 	if grant, err := u.authenticate(r); err == nil && admitsBound(grant, r) == nil {
 		return redirect(w, r, next)
@@ -35,7 +35,7 @@ func (u loginPages) loginPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showLogin shows the form. Without Redis nobody can log in.
-func (u loginPages) showLogin(w http.ResponseWriter, r *http.Request, status int, v loginView) error {
+func (u *UI) showLogin(w http.ResponseWriter, r *http.Request, status int, v loginView) error {
 	n, err := u.People.Count(r.Context())
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (u loginPages) showLogin(w http.ResponseWriter, r *http.Request, status int
 }
 
 // login opens a session with a name and a password, or with an access token.
-func (u loginPages) login(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 	if err := u.ownPage(r); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (u loginPages) login(w http.ResponseWriter, r *http.Request) error {
 
 // openSession opens a session for who fills in the form of the login, and returns its cookie. A token that
 // could not see the pages opens none.
-func (u loginPages) openSession(r *http.Request) (cookie string, who api.AuditActor, err error) {
+func (u *UI) openSession(r *http.Request) (cookie string, who api.AuditActor, err error) {
 	form, by := r.PostForm, access.Client{Addr: clients.Of(r).Addr, Agent: r.UserAgent()}
 	if form.Has("name") {
 		cookie, grant, err := u.Access.LoginPerson(r.Context(), access.Password{Name: form.Get("name"),
@@ -96,7 +96,7 @@ func (u loginPages) openSession(r *http.Request) (cookie string, who api.AuditAc
 }
 
 // loginRefused shows the form with the reason. It returns errors that are not about who logs in.
-func (u loginPages) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
+func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
 	who := (*access.Grant)(nil).Actor(clients.Of(r).String())
 	if wrong, ok := errors.AsType[*people.WrongLogin](err); ok {
 		who.Name = wrong.Person

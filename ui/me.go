@@ -32,9 +32,9 @@ func grantOf(r *http.Request) *access.Grant {
 	return &access.Grant{}
 }
 
-func (u peoplePages) me(w http.ResponseWriter, r *http.Request) error { return u.showMe(w, r, nil) }
+func (u *UI) me(w http.ResponseWriter, r *http.Request) error { return u.showMe(w, r, nil) }
 
-func (u peoplePages) showMe(w http.ResponseWriter, r *http.Request, codes []string) error {
+func (u *UI) showMe(w http.ResponseWriter, r *http.Request, codes []string) error {
 	g := grantOf(r)
 	person, err := u.People.Get(r.Context(), g.Person)
 	if err != nil {
@@ -52,14 +52,14 @@ func (u peoplePages) showMe(w http.ResponseWriter, r *http.Request, codes []stri
 
 // changed keeps the session of the request after a change that ended those of its person, and shows the
 // result.
-func (u peoplePages) changed(w http.ResponseWriter, r *http.Request, err error, said string) error {
+func (u *UI) changed(w http.ResponseWriter, r *http.Request, err error, said string) error {
 	if err == nil {
 		err = u.Access.Renew(r.Context(), grantOf(r), time.Now())
 	}
 	return told(w, r, "/me", "/me", err, said)
 }
 
-func (u peoplePages) changePassword(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changePassword(w http.ResponseWriter, r *http.Request) error {
 	password, err := newPassword(r)
 	if err == nil {
 		err = u.People.ChangePassword(r.Context(), grantOf(r).Person, api.PasswordChange{
@@ -69,7 +69,7 @@ func (u peoplePages) changePassword(w http.ResponseWriter, r *http.Request) erro
 }
 
 // chooseAccount makes the session act for another account of its person.
-func (u peoplePages) chooseAccount(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) chooseAccount(w http.ResponseWriter, r *http.Request) error {
 	account := r.PostForm.Get("account")
 	if err := u.Access.SwitchAccount(r.Context(), grantOf(r), account, time.Now()); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (u peoplePages) chooseAccount(w http.ResponseWriter, r *http.Request) error
 	return done(w, r, "/", "You act for the account %s now.", account)
 }
 
-func (u peoplePages) enrol(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) enrolTOTP(w http.ResponseWriter, r *http.Request) error {
 	_, err := u.People.Enrol(r.Context(), grantOf(r).Person, r.PostForm.Get("password"), time.Now())
 	if err != nil {
 		return undone(w, r, "/me", err)
@@ -85,8 +85,8 @@ func (u peoplePages) enrol(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, "/me")
 }
 
-// confirm shows the recovery codes in the answer itself: they must be nowhere else.
-func (u peoplePages) confirm(w http.ResponseWriter, r *http.Request) error {
+// confirmTOTP shows the recovery codes in the answer itself: they must be nowhere else.
+func (u *UI) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 	codes, err := u.People.Confirm(r.Context(), grantOf(r).Person, r.PostForm.Get("code"), time.Now())
 	if err == nil {
 		err = u.Access.Renew(r.Context(), grantOf(r), time.Now())
@@ -97,7 +97,7 @@ func (u peoplePages) confirm(w http.ResponseWriter, r *http.Request) error {
 	return u.showMe(w, r, codes.RecoveryCodes)
 }
 
-func (u peoplePages) removeTOTP(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) removeTOTP(w http.ResponseWriter, r *http.Request) error {
 	err := u.People.RemoveTOTP(r.Context(), grantOf(r).Person, r.PostForm.Get("password"), time.Now())
 	return u.changed(w, r, err, "Logins need no code any more. Your other sessions have ended.")
 }
@@ -106,7 +106,7 @@ func (u peoplePages) removeTOTP(w http.ResponseWriter, r *http.Request) error {
 type sessionsView struct{ Sessions []api.SessionInfo }
 
 // sessions shows all sessions to admins.
-func (u peoplePages) sessions(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) sessions(w http.ResponseWriter, r *http.Request) error {
 	all, err := u.Access.Sessions(r.Context(), "", grantOf(r), time.Now())
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (u peoplePages) sessions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // endSession ends a session: any for admins, else one of the person.
-func (u peoplePages) endSession(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) endSession(w http.ResponseWriter, r *http.Request) error {
 	g, back, of := grantOf(r), "/me", ""
 	if r.PostForm.Get("back") == "/sessions" {
 		back = "/sessions"

@@ -196,7 +196,7 @@ func (u *UI) complete(r *http.Request, v *messageView) error {
 	if err != nil {
 		return err
 	}
-	v.Content, err = (contentPages{u}).preview(r, v.ID)
+	v.Content, err = u.previewContent(r, v.ID)
 	if fault.Is(err, fault.NotFound) {
 		v.NotStored, err = err.Error(), nil
 	}

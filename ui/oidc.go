@@ -29,7 +29,7 @@ const (
 
 // beginSignOn sends the browser to the issuer. It is a link and no form: browsers let a form lead only where
 // the content security policy says, also by a redirect.
-func (u loginPages) beginSignOn(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) beginSignOn(w http.ResponseWriter, r *http.Request) error {
 	if u.opts.SignOn == nil {
 		return noPage(w, r)
 	}
@@ -43,7 +43,7 @@ func (u loginPages) beginSignOn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // finishSignOn opens a session for whom the issuer sent back.
-func (u loginPages) finishSignOn(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 	if u.opts.SignOn == nil {
 		return noPage(w, r)
 	}
@@ -79,7 +79,7 @@ func (u loginPages) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // signOnRefused shows the login page with the reason.
-func (u loginPages) signOnRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
+func (u *UI) signOnRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
 	if f := wordsOf(err); f.Kind == fault.Unavailable && f.Code == "IssuerUnavailable" {
 		u.log.WarnContext(r.Context(), "login at the issuer failed", "issuer", u.opts.SignOn.URL, "error", err)
 		return u.showLogin(w, r, api.StatusOf(f.Kind), loginView{Next: next, Error: f.Message + "."})
@@ -88,6 +88,6 @@ func (u loginPages) signOnRefused(w http.ResponseWriter, r *http.Request, next s
 }
 
 // signOnCookie returns the cookie of a login that was begun. It is Lax: the issuer sends the browser back.
-func (u loginPages) signOnCookie(r *http.Request, value string, age int) *http.Cookie {
+func (u *UI) signOnCookie(r *http.Request, value string, age int) *http.Cookie {
 	return newCookie(r, access.CookieName(signOnCookie, clients.Of(r).TLS), value, age)
 }

@@ -32,7 +32,7 @@ type tab struct {
 
 // outbox shows the messages of a filter, oldest first. The script asks for parts of the page; each part reads
 // only its own data.
-func (u outboxPage) outbox(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) outbox(w http.ResponseWriter, r *http.Request) error {
 	f, err := ownFilter(r, r.URL.Query())
 	if err != nil {
 		return err
@@ -40,20 +40,20 @@ func (u outboxPage) outbox(w http.ResponseWriter, r *http.Request) error {
 	view := outboxView{Filter: f, Whole: boundTo(r) == ""}
 	part := r.URL.Query().Get("part")
 	if part != "rows" {
-		if err := u.count(r.Context(), &view); err != nil {
+		if err := u.countOutbox(r.Context(), &view); err != nil {
 			return err
 		}
 	}
 	if part != "counts" {
-		if err := u.list(r, &view); err != nil {
+		if err := u.listOutbox(r, &view); err != nil {
 			return err
 		}
 	}
 	return u.show(w, r, http.StatusOK, "outbox", "Outbox", view)
 }
 
-// count fills in the tabs with their counts, and for the whole instance whether sending is paused.
-func (u outboxPage) count(ctx context.Context, v *outboxView) error {
+// countOutbox fills in the tabs with their counts, and for the whole instance whether sending is paused.
+func (u *UI) countOutbox(ctx context.Context, v *outboxView) error {
 	f := v.Filter
 	v.Counted = f.Tag == "" && f.Search == "" && f.After.IsZero() && f.Before.IsZero()
 	var j api.Jobs
@@ -83,8 +83,8 @@ func (u outboxPage) count(ctx context.Context, v *outboxView) error {
 	return nil
 }
 
-// list fills in a page of messages.
-func (u outboxPage) list(r *http.Request, v *outboxView) error {
+// listOutbox fills in a page of messages.
+func (u *UI) listOutbox(r *http.Request, v *outboxView) error {
 	q, page := v.Filter.query(), pageOf(r.URL.Query())
 	q.Page, q.PageSize = page, rowsFor(r)
 	if v.Filter.Scans() || collects(r) != nil { // pages of a file would shift while messages leave
@@ -106,11 +106,11 @@ func (u outboxPage) list(r *http.Request, v *outboxView) error {
 	return nil
 }
 
-func (u outboxPage) pause(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) pauseQueue(w http.ResponseWriter, r *http.Request) error {
 	return u.setPaused(w, r, true)
 }
 
-func (u outboxPage) resume(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) resumeQueue(w http.ResponseWriter, r *http.Request) error {
 	return u.setPaused(w, r, false)
 }
 
@@ -126,7 +126,7 @@ var switched = map[string]map[bool]string{
 	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks go on."},
 }
 
-func (u outboxPage) setPaused(w http.ResponseWriter, r *http.Request, paused bool) error {
+func (u *UI) setPaused(w http.ResponseWriter, r *http.Request, paused bool) error {
 	name := r.PathValue("queue")
 	words, ok := switched[name]
 	if !ok {

@@ -36,7 +36,7 @@ func (overviewView) Periods() []struct {
 var overviewDays = map[string]int{"": 1, "1": 1, "7": 7, "30": 30}
 
 // overview shows the overview, or the part of it that follows the mail.
-func (u overviewPages) overview(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) overview(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
 	days := overviewDays[v.Get("days")]
 	if days == 0 {
@@ -107,7 +107,7 @@ func (playbooksView) section() string { return "overview" }
 var sectionHeading = regexp.MustCompile(`<h2 id="([^"]+)">(.+)</h2>`)
 
 // playbooks shows what to do about each problem, as the guide does.
-func (u overviewPages) playbooks(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) playbooks(w http.ResponseWriter, r *http.Request) error {
 	page, err := readGuide("playbooks")
 	if err != nil {
 		return err

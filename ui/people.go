@@ -35,12 +35,12 @@ func personForm(signOn *SignOn) form {
 	return f
 }
 
-func (u peoplePages) people(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) people(w http.ResponseWriter, r *http.Request) error {
 	return u.showPeople(w, r, url.Values{"external": {"on"}}, nil)
 }
 
 // showPeople shows the list, and the form to add a person as it was filled in.
-func (u peoplePages) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values,
+func (u *UI) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values,
 	refused error) error {
 	page := pageOf(r.URL.Query())
 	got, err := u.People.List(r.Context(), page, rowsPerPage)
@@ -81,7 +81,7 @@ func personChange(p api.PersonInfo) form {
 	return f
 }
 
-func (u peoplePages) person(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) person(w http.ResponseWriter, r *http.Request) error {
 	p, err := u.People.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (u peoplePages) person(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "person", p.Person, personView{PersonInfo: p, Form: personChange(p)})
 }
 
-func (u peoplePages) create(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createPerson(w http.ResponseWriter, r *http.Request) error {
 	req := api.PersonRequest{Person: r.PostForm.Get("person"), Role: api.Role(r.PostForm.Get("role")),
 		Accounts: strings.Fields(r.PostForm.Get("accounts"))}
 	external := u.opts.SignOn != nil && r.PostForm.Has("external")
@@ -106,7 +106,7 @@ func (u peoplePages) create(w http.ResponseWriter, r *http.Request) error {
 	return u.linked(w, r, p)
 }
 
-func (u peoplePages) link(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) linkPerson(w http.ResponseWriter, r *http.Request) error {
 	p, err := u.People.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (u peoplePages) link(w http.ResponseWriter, r *http.Request) error {
 }
 
 // linked shows a new one-time link of a person in the answer itself: it must be nowhere else.
-func (u peoplePages) linked(w http.ResponseWriter, r *http.Request, p api.PersonInfo) error {
+func (u *UI) linked(w http.ResponseWriter, r *http.Request, p api.PersonInfo) error {
 	secret, ends, err := u.People.NewLink(r.Context(), p.Person, time.Now())
 	if err != nil {
 		return undone(w, r, "/people", err)
@@ -125,7 +125,7 @@ func (u peoplePages) linked(w http.ResponseWriter, r *http.Request, p api.Person
 		Link: u.LinkURL(service, secret), Form: personChange(p)})
 }
 
-func (u peoplePages) update(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) updatePerson(w http.ResponseWriter, r *http.Request) error {
 	role, accounts := api.Role(r.PostForm.Get("role")), strings.Fields(r.PostForm.Get("accounts"))
 	_, refused := u.People.Update(r.Context(), r.PathValue("id"), api.PersonPatch{Role: &role,
 		Accounts: &accounts, Disabled: new(r.PostForm.Has("disabled"))}, time.Now())
@@ -146,7 +146,7 @@ func (u peoplePages) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 // after shows the result of a change of a person, on the page of the person.
-func (u peoplePages) after(w http.ResponseWriter, r *http.Request, err error, said string) error {
+func (u *UI) after(w http.ResponseWriter, r *http.Request, err error, said string) error {
 	name := r.PathValue("id")
 	if err != nil {
 		return undone(w, r, "/people/"+name, err)
@@ -154,17 +154,17 @@ func (u peoplePages) after(w http.ResponseWriter, r *http.Request, err error, sa
 	return done(w, r, "/people/"+name, said, name)
 }
 
-func (u peoplePages) signOut(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) signOut(w http.ResponseWriter, r *http.Request) error {
 	_, err := u.People.EndSessions(r.Context(), r.PathValue("id"), time.Now())
 	return u.after(w, r, err, "The sessions of %s have ended.")
 }
 
-func (u peoplePages) resetTOTP(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) resetTOTP(w http.ResponseWriter, r *http.Request) error {
 	_, err := u.People.ResetTOTP(r.Context(), r.PathValue("id"), time.Now())
 	return u.after(w, r, err, "%s needs no code any more, and can set up another app.")
 }
 
-func (u peoplePages) remove(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deletePerson(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.People.Delete(r.Context(), r.PathValue("id"))
 	return removed(w, r, "/people", "/people", deleted, err,
 		r.PathValue("id")+" is deleted, and the sessions have ended.")

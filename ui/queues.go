@@ -52,8 +52,8 @@ func (q queueRow) PerMinuteText() string {
 }
 
 // queues shows the queues.
-func (u queuePages) queues(w http.ResponseWriter, r *http.Request) error {
-	all, err := u.count(r.Context())
+func (u *UI) queues(w http.ResponseWriter, r *http.Request) error {
+	all, err := u.countQueues(r.Context())
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (u queuePages) queues(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "queues", "Queues", rows)
 }
 
-// count counts the shown queues, in their order.
-func (u queuePages) count(ctx context.Context) ([]api.QueueStatus, error) {
+// countQueues counts the shown queues, in their order.
+func (u *UI) countQueues(ctx context.Context) ([]api.QueueStatus, error) {
 	all := make([]api.QueueStatus, len(shownQueues))
 	for i, q := range shownQueues {
 		var err error

@@ -61,7 +61,7 @@ func filterOf(r *http.Request) string {
 
 // setSaved saves the filter of a list under a name, or deletes it. It needs no right: nothing of Postroom
 // changes.
-func (u loginPages) setSaved(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) setSaved(w http.ResponseWriter, r *http.Request) error {
 	if err := u.ownPage(r); err != nil {
 		return err
 	}

@@ -53,14 +53,14 @@ func offeredSegments(campaign string) []offeredSegment {
 	}
 }
 
-func (u audiencePages) segments(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) segments(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	return u.showSegments(w, r, values(map[string]string{"name": clip(q.Get("name"), 256), "rule": q.Get("rule"),
 		"account": strings.TrimSpace(q.Get("account"))}), nil)
 }
 
 // showSegments answers with all segments, and with the form of a new one as it was filled in.
-func (u audiencePages) showSegments(w http.ResponseWriter, r *http.Request, filled url.Values,
+func (u *UI) showSegments(w http.ResponseWriter, r *http.Request, filled url.Values,
 	refused error) error {
 	q := r.URL.Query()
 	account, err := ownAccount(r, strings.TrimSpace(q.Get("account")))
@@ -94,12 +94,12 @@ type segmentView struct {
 	Unknown    bool // there is no such subscriber
 }
 
-func (u audiencePages) segment(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) segment(w http.ResponseWriter, r *http.Request) error {
 	return u.showSegment(w, r, nil, nil)
 }
 
 // showSegment answers with a segment, and with its form as it was filled in; nil: as the segment is.
-func (u audiencePages) showSegment(w http.ResponseWriter, r *http.Request, filled url.Values,
+func (u *UI) showSegment(w http.ResponseWriter, r *http.Request, filled url.Values,
 	refused error) error {
 	id := r.PathValue("id")
 	info, err := u.Audience.Segments.Get(r.Context(), boundTo(r), id)
@@ -147,7 +147,7 @@ func readRule(f url.Values) json.RawMessage {
 	return quoted
 }
 
-func (u audiencePages) createSegment(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createSegment(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	made, err := u.Audience.Segments.Create(r.Context(), boundTo(r), api.Segment{
 		Segment: strings.TrimSpace(f.Get("segment")), Account: strings.TrimSpace(f.Get("account")),
@@ -165,7 +165,7 @@ func (u audiencePages) createSegment(w http.ResponseWriter, r *http.Request) err
 	return done(w, r, "/segments/"+made.Segment.Segment, "The segment %s was added.", made.Name)
 }
 
-func (u audiencePages) changeSegment(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changeSegment(w http.ResponseWriter, r *http.Request) error {
 	f, at := r.PostForm, "/segments/"+url.PathEscape(r.PathValue("id"))
 	version, err := readVersion(f)
 	if err == nil {
@@ -178,14 +178,14 @@ func (u audiencePages) changeSegment(w http.ResponseWriter, r *http.Request) err
 	return done(w, r, at, "Changed.")
 }
 
-func (u audiencePages) countSegment(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) countSegment(w http.ResponseWriter, r *http.Request) error {
 	at := "/segments/" + url.PathEscape(r.PathValue("id"))
 	_, err := u.Audience.Segments.StartCount(r.Context(), boundTo(r), r.PathValue("id"))
 	return told(w, r, at, at, err,
 		"The subscribers are being counted. Load the page again to see how far it is.")
 }
 
-func (u audiencePages) deleteSegment(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteSegment(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Audience.Segments.Delete(r.Context(), boundTo(r), r.PathValue("id"))
 	return removed(w, r, "/segments", "/segments", deleted, err,
 		"The segment "+r.PathValue("id")+" was deleted.")

@@ -29,7 +29,7 @@ func (u *UI) guard(admits func(*access.Grant, *http.Request) error, next handler
 			clients.Prove(r.Context())
 			err = next(w, r)
 		}
-		audits{u}.noteRefusal(w, r, grant, err)
+		u.noteRefusal(w, r, grant, err)
 		return err
 	}
 }
@@ -153,7 +153,7 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	}
 	if cookie, err := sessionCookieOf(r); err == nil {
 		http.SetCookie(w, u.sessionCookie(r, "", -1))
-		audits{u}.noteLogout(w, r, cookie.Value)
+		u.noteLogout(w, r, cookie.Value)
 		if err := u.Access.Logout(r.Context(), cookie.Value); err != nil {
 			return err
 		}

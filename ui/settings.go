@@ -22,7 +22,7 @@ type settingRow struct {
 }
 
 // settings shows the settings that can be changed while Postroom runs.
-func (u settingsPage) settings(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) settings(w http.ResponseWriter, r *http.Request) error {
 	rows, err := u.rows(r)
 	if err != nil {
 		return err
@@ -36,12 +36,12 @@ type settingsView struct {
 	Configured []api.ConfiguredSetting // at the start; empty: they are not known
 }
 
-func (u settingsPage) showSettings(w http.ResponseWriter, r *http.Request, status int,
+func (u *UI) showSettings(w http.ResponseWriter, r *http.Request, status int,
 	rows []settingRow) error {
 	return u.show(w, r, status, "settings", "Settings", settingsView{rows, u.opts.Configuration})
 }
 
-func (u settingsPage) rows(r *http.Request) ([]settingRow, error) {
+func (u *UI) rows(r *http.Request) ([]settingRow, error) {
 	now, err := u.Settings.Get(r.Context())
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func hashOf(text string) string {
 
 // changeSettings stores the fields that differ from what the form was made with. A setting that is left alone
 // keeps following the configuration, or what somebody else stored meanwhile.
-func (u settingsPage) changeSettings(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (u settingsPage) changeSettings(w http.ResponseWriter, r *http.Request) err
 }
 
 // refused shows the form again, as it was filled in, with what is wrong beside each field.
-func (u settingsPage) refused(w http.ResponseWriter, r *http.Request, rows []settingRow,
+func (u *UI) refused(w http.ResponseWriter, r *http.Request, rows []settingRow,
 	wrong []fault.Field) error {
 	noteOutcome(r, fault.InvalidFields(wrong))
 	for _, f := range wrong {

@@ -29,7 +29,7 @@ func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 	view.Alerts = alerts
 	if d, err := u.State.Durability(ctx); err == nil {
 		view.Durability = &d
-		if view.Queues, err = (queuePages{u}).count(ctx); err != nil {
+		if view.Queues, err = u.countQueues(ctx); err != nil {
 			u.log.WarnContext(ctx, "queues not counted", "error", err)
 		}
 		if c, err := u.Outbox.Counters(ctx, api.CounterQuery{}); err == nil {

@@ -37,7 +37,7 @@ func (v subscribersView) at(cursor string) string {
 		"state": q.State, "tag": q.Tag, "segment": q.Segment, "q": q.Search, "cursor": cursor}))
 }
 
-func (u audiencePages) subscribers(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) subscribers(w http.ResponseWriter, r *http.Request) error {
 	in := r.URL.Query()
 	account, err := audienceOf(r, in.Get("account"))
 	if err != nil {
@@ -86,7 +86,7 @@ func subscriberOf(r *http.Request) (api.SubscriberAccount, string, error) {
 	return api.SubscriberAccount{Account: account}, r.PathValue("id"), err
 }
 
-func (u audiencePages) subscriber(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) subscriber(w http.ResponseWriter, r *http.Request) error {
 	of, id, err := subscriberOf(r)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (u audiencePages) subscriber(w http.ResponseWriter, r *http.Request) error 
 		Consents: history.Consents, Attributes: attributes.String()})
 }
 
-func (u audiencePages) createSubscriber(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createSubscriber(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	account, err := audienceOf(r, f.Get("account"))
 	if err != nil {
@@ -139,7 +139,7 @@ func readConsent(f url.Values) *api.Consent {
 }
 
 // subscribed says what became of a subscriber who was put on lists.
-func (u audiencePages) subscribed(w http.ResponseWriter, r *http.Request, sub api.Subscriber,
+func (u *UI) subscribed(w http.ResponseWriter, r *http.Request, sub api.Subscriber,
 	said string) error {
 	for _, skipped := range sub.Skipped {
 		said += " Not put on the list " + skipped.ListID + ": " + skippedWords[skipped.Reason]
@@ -156,7 +156,7 @@ var skippedWords = map[string]string{
 	"manual":      "an operator suppressed the address.",
 }
 
-func (u audiencePages) changeSubscriber(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changeSubscriber(w http.ResponseWriter, r *http.Request) error {
 	of, id, err := subscriberOf(r)
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func readAttributes(text string, old map[string]any) (map[string]any, error) {
 	return patch, nil
 }
 
-func (u audiencePages) subscribe(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) subscribe(w http.ResponseWriter, r *http.Request) error {
 	of, id, err := subscriberOf(r)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (u audiencePages) subscribe(w http.ResponseWriter, r *http.Request) error {
 	return u.subscribed(w, r, sub, said)
 }
 
-func (u audiencePages) leave(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	of, id, err := subscriberOf(r)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (u audiencePages) leave(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, at, "The person left the list %s, and gets no mail of it.", list)
 }
 
-func (u audiencePages) ask(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) askSubscriber(w http.ResponseWriter, r *http.Request) error {
 	of, id, err := subscriberOf(r)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (u audiencePages) ask(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, at, "A mail asks to confirm the list %s.", list)
 }
 
-func (u audiencePages) deleteSubscriber(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteSubscriber(w http.ResponseWriter, r *http.Request) error {
 	of, id, err := subscriberOf(r)
 	if err != nil {
 		return err

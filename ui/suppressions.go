@@ -52,12 +52,12 @@ func (v suppressionsView) Any() bool {
 }
 
 // suppressions shows the suppression list, or all suppressions of an address.
-func (u suppressionPages) suppressions(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) suppressions(w http.ResponseWriter, r *http.Request) error {
 	return u.showSuppressions(w, r, r.URL, url.Values{"whom": {strings.TrimSpace(r.URL.Query().Get("q"))}}, nil)
 }
 
 // showSuppressions shows the list of a URL, and the form to add an entry as it was filled in.
-func (u suppressionPages) showSuppressions(w http.ResponseWriter, r *http.Request, list *url.URL,
+func (u *UI) showSuppressions(w http.ResponseWriter, r *http.Request, list *url.URL,
 	typed url.Values, refused error) error {
 	view, err := readSuppressions(list.Query())
 	if err != nil {
@@ -149,7 +149,7 @@ func suppressionVerdicts(list []api.Suppression) []string {
 }
 
 // addSuppression adds the suppression of the form.
-func (u suppressionPages) addSuppression(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) addSuppression(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func entryFault(err error) error {
 }
 
 // removeSuppression removes one entry.
-func (u suppressionPages) removeSuppression(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func whomOf(text string) (email, domain string) {
 }
 
 // importSuppressions streams the file of a form into an import, and redirects to the page of its result.
-func (u suppressionPages) importSuppressions(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) importSuppressions(w http.ResponseWriter, r *http.Request) error {
 	return upload(w, r, func(f url.Values, _ string, file io.Reader) error {
 		got, err := u.Suppressions.Import(r.Context(), boundTo(r), file, api.SuppressionImportOptions{
 			Reason: f.Get("reason"), SuppressionScope: scopeOfForm(f)})
@@ -246,7 +246,7 @@ func (u suppressionPages) importSuppressions(w http.ResponseWriter, r *http.Requ
 }
 
 // suppressionImport shows the progress and result of an import.
-func (u suppressionPages) suppressionImport(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) suppressionImport(w http.ResponseWriter, r *http.Request) error {
 	got, err := u.Suppressions.Progress(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err

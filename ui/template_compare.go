@@ -28,7 +28,7 @@ type comparedPart struct {
 type diffLine struct{ Class, Mark, Text string }
 
 // compareTemplate shows what differs between two versions.
-func (u templatePages) compareTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) compareTemplate(w http.ResponseWriter, r *http.Request) error {
 	id, _, _, err := templateOf(r)
 	if err != nil {
 		return err

@@ -92,13 +92,13 @@ func objectFault(text string) string {
 		strconv.Itoa(len(before)-strings.LastIndexByte(before, '\n')) + ": " + err.Error()
 }
 
-func (u templatePages) newTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) newTemplate(w http.ResponseWriter, r *http.Request) error {
 	return u.showTemplateForm(w, r, templateFormView{}, url.Values{"kind": {"template"},
 		"account": {boundTo(r)}}, nil)
 }
 
 // showTemplateForm answers with the editor.
-func (u templatePages) showTemplateForm(w http.ResponseWriter, r *http.Request, view templateFormView,
+func (u *UI) showTemplateForm(w http.ResponseWriter, r *http.Request, view templateFormView,
 	v url.Values, refused error) error {
 	title := "New template"
 	view.Form = templateForm(view.ID, localesOf(v))
@@ -126,7 +126,7 @@ func (u templatePages) showTemplateForm(w http.ResponseWriter, r *http.Request, 
 	return u.show(w, r, status, "templateform", title, view)
 }
 
-func (u templatePages) editTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) editTemplate(w http.ResponseWriter, r *http.Request) error {
 	id, _, _, err := templateOf(r)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (u templatePages) editTemplate(w http.ResponseWriter, r *http.Request) erro
 	return u.showTemplateForm(w, r, templateFormView{ID: id}, f, nil)
 }
 
-func (u templatePages) createTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createTemplate(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	account := strings.TrimSpace(f.Get("account"))
 	d, err := readTemplate(f)
@@ -172,7 +172,7 @@ func (u templatePages) createTemplate(w http.ResponseWriter, r *http.Request) er
 }
 
 // changeTemplate stores what was edited, unless somebody else changed the template meanwhile.
-func (u templatePages) changeTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) changeTemplate(w http.ResponseWriter, r *http.Request) error {
 	id, _, _, err := templateOf(r)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ type trialView struct {
 var trialPage = template.Must(template.ParseFS(embedded, "templates/frames/trial.html"))
 
 // tryTemplate answers the frame beside the editor: what the template that was not saved yet says.
-func (u templatePages) tryTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) tryTemplate(w http.ResponseWriter, r *http.Request) error {
 	if err := parseFormOf(w, r, campaignFormLimit); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ const trialPolicy = "sandbox; default-src 'none'; img-src data:; style-src 'self
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
 // testTemplate sends a template, filled with its sample, to one address.
-func (u templatePages) testTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) testTemplate(w http.ResponseWriter, r *http.Request) error {
 	id, _, _, err := templateOf(r)
 	if err != nil {
 		return err

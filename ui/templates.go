@@ -31,7 +31,7 @@ type templatesView struct {
 // Any reports whether there is a filter.
 func (v templatesView) Any() bool { return v.Kind != "" || v.Account != "" || v.Search != "" }
 
-func (u templatePages) templates(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := templatesView{Kind: q.Get("kind"), Account: strings.TrimSpace(q.Get("account")),
 		Search: strings.TrimSpace(q.Get("search")), Kinds: templateKinds}
@@ -79,7 +79,7 @@ type templateVariant struct {
 
 type templatePart struct{ Name, Text string }
 
-func (u templatePages) template(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) template(w http.ResponseWriter, r *http.Request) error {
 	id, number, locale, err := templateOf(r)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (v templateView) At(number int) string {
 }
 
 // previewTemplate renders the template with its sample. Faults of the template are shown on the page.
-func (u templatePages) previewTemplate(r *http.Request, v *templateView) error {
+func (u *UI) previewTemplate(r *http.Request, v *templateView) error {
 	got, err := u.Templates.Preview(r.Context(), boundTo(r), v.Template.ID,
 		api.TemplatePreviewRequest{Locale: v.Locale,
 			Version: v.Number})
@@ -167,7 +167,7 @@ func (u templatePages) previewTemplate(r *http.Request, v *templateView) error {
 const framePolicy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
 // templateFrame answers with the html of a template rendered with its sample.
-func (u templatePages) templateFrame(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) templateFrame(w http.ResponseWriter, r *http.Request) error {
 	id, number, locale, err := templateOf(r)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (u templatePages) templateFrame(w http.ResponseWriter, r *http.Request) err
 }
 
 // restoreTemplate makes a version the current content again.
-func (u templatePages) restoreTemplate(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) restoreTemplate(w http.ResponseWriter, r *http.Request) error {
 	id, _, _, err := templateOf(r)
 	if err != nil {
 		return err

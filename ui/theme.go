@@ -26,7 +26,7 @@ func themeOf(r *http.Request) string {
 
 // setTheme keeps a theme in the browser, and leads back to the page with the form. It needs no login: the
 // login page has colours too.
-func (u loginPages) setTheme(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) setTheme(w http.ResponseWriter, r *http.Request) error {
 	if err := u.ownPage(r); err != nil {
 		return err
 	}

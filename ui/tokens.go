@@ -11,9 +11,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// tokenPages are the pages of access tokens.
-type tokenPages struct{ *UI }
-
 // tokensView is the page of access tokens.
 type tokensView struct {
 	Tokens   []tokenRow
@@ -50,12 +47,12 @@ var overlaps = []overlap{{86400, "a day"}, {3600, "an hour"}, {7 * 86400, "a wee
 var tokenScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists,
 	api.ScopeCampaigns, api.ScopeDigests, api.ScopeMetrics, api.ScopeAdmin}
 
-func (u tokenPages) tokens(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) tokens(w http.ResponseWriter, r *http.Request) error {
 	return u.showTokens(w, r, tokensView{})
 }
 
 // showTokens shows the list, and above it what was made.
-func (u tokenPages) showTokens(w http.ResponseWriter, r *http.Request, v tokensView) error {
+func (u *UI) showTokens(w http.ResponseWriter, r *http.Request, v tokensView) error {
 	number := pageOf(r.URL.Query())
 	page, err := u.Access.List(r.Context(), "", number, rowsPerPage)
 	if err != nil {
@@ -110,7 +107,7 @@ func tokenForm(folded bool) form {
 
 // createToken makes the token of the form. Its page is the answer itself: a redirect would have to keep the
 // token in a cookie.
-func (u tokenPages) createToken(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
@@ -140,7 +137,7 @@ func (u tokenPages) createToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rotateToken makes a token in place of another, and shows it.
-func (u tokenPages) rotateToken(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
@@ -160,7 +157,7 @@ func (u tokenPages) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	return u.showTokens(w, r, tokensView{Made: &made, Replaced: id, Until: old.Expires})
 }
 
-func (u tokenPages) deleteToken(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) deleteToken(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Access.Delete(r.Context(), r.PathValue("id"))
 	return removed(w, r, "/tokens", "/tokens", deleted, err,
 		"The token was deleted. It is refused within a second.")

@@ -35,20 +35,6 @@ type UI struct {
 	csrf   *http.CrossOriginProtection
 }
 
-// The pages of one subject each.
-type (
-	overviewPages    struct{ *UI }
-	outboxPage       struct{ *UI }
-	queuePages       struct{ *UI }
-	webhookPages     struct{ *UI }
-	templatePages    struct{ *UI }
-	suppressionPages struct{ *UI }
-	settingsPage     struct{ *UI }
-	peoplePages      struct{ *UI }
-	loginPages       struct{ *UI }
-	audits           struct{ *UI }
-)
-
 // New returns a UI.
 func New(parts Parts, o Options) (*UI, error) {
 	for field, value := range reflect.ValueOf(parts).Fields() {

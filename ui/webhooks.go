@@ -28,7 +28,7 @@ type webhooksView struct {
 	Queue     api.QueueStatus
 }
 
-func (u webhookPages) webhooks(w http.ResponseWriter, r *http.Request) error {
+func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
 	page := pageOf(r.URL.Query())
 	got, err := u.Webhooks.Endpoints(r.Context(), page, endpointsPerPage)
 	if err != nil {
@@ -96,12 +96,12 @@ func (v endpointView) Any() bool {
 // Periods are the choices of how far back the numbers go, in hours.
 func (endpointView) Periods() []int { return []int{24, 168, 720} }
 
-func (u webhookPages) endpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+func (u *UI) endpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	return u.showEndpoint(w, r, endpointView{ID: id})
 }
 
 // showEndpoint completes a page of an endpoint.
-func (u webhookPages) showEndpoint(w http.ResponseWriter, r *http.Request, view endpointView) error {
+func (u *UI) showEndpoint(w http.ResponseWriter, r *http.Request, view endpointView) error {
 	id, in := view.ID, r.URL.Query()
 	title := "Endpoint " + id
 	view.Types, view.Statuses, view.Overlaps = event.Types(), webhooks.Statuses(), overlaps
@@ -142,7 +142,7 @@ func (u webhookPages) showEndpoint(w http.ResponseWriter, r *http.Request, view 
 }
 
 // health adds the numbers of an endpoint, its rest and its last replay.
-func (u webhookPages) health(r *http.Request, view *endpointView) error {
+func (u *UI) health(r *http.Request, view *endpointView) error {
 	var err error
 	if view.Stats, err = u.Webhooks.Stats(r.Context(), view.ID, view.Hours); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (u webhookPages) health(r *http.Request, view *endpointView) error {
 }
 
 // testEndpoint sends a test event and shows the result.
-func (u webhookPages) testEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+func (u *UI) testEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	got, err := u.Webhooks.Test(r.Context(), id, r.PostForm.Get("event"))
 	switch {
 	case err != nil:
@@ -179,7 +179,7 @@ func (u webhookPages) testEndpoint(w http.ResponseWriter, r *http.Request, id, _
 		Bad: true})
 }
 
-func (u webhookPages) redeliver(w http.ResponseWriter, r *http.Request, id, delivery string) error {
+func (u *UI) redeliver(w http.ResponseWriter, r *http.Request, id, delivery string) error {
 	_, err := u.Webhooks.Redeliver(r.Context(), id, delivery)
 	return told(w, r, endpointPath(id), endpointPath(id), err,
 		"The event is on its way to the endpoint again.")
