@@ -1,28 +1,31 @@
 // Command size prints the figures that say how large and how tangled the code is, and fails where one is
 // beyond its bound in bounds.txt.
 //
-// It is run from the top of the repository: go run -C tools ./size. A bound may be lowered by hand at any
-// time. It is raised only with a reason in the commit message.
+// It is run from the top of the repository: go run -C tools ./size. Bounds are lowered by hand. It also fails
+// if a commit raised one without a line "Raises: <name of the figure>" in its message.
 //
 // What is counted:
 //   - code lines: lines of Go that are neither blank nor comment, without tests;
 //   - columns: characters of a line, a tab being one. Lines of data (string literals, preformatted comments,
 //     tables of tests and of Markdown, links, fenced code) may be longer;
 //   - folders at the top: all but hidden ones, and bin and data, which make and the program write;
-//   - methods: those declared on a type, tests included;
+//   - exported names of a package: functions, types, variables, constants, and the methods of exported types,
+//     those of embedded types included: what a reader of its callers may have to look up. Not of api, whose
+//     names are those of the HTTP API;
+//   - places that repeat others: runs of 60 or more equal tokens that stand in the program before, without
+//     tests, imports and generated files;
 //   - interfaces with one implementation: named interfaces outside of tests that exactly one type of this
 //     module implements, the gear of tests (internal/test*, app/apptest), bench and examples left out.
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"hash/maphash"
 	"io/fs"
 	"maps"
 	"os"
@@ -38,6 +41,7 @@ const (
 	functionLines = 60  // the longest function
 	fileLines     = 500 // the longest file
 	listed        = 12  // offenders shown of each kind
+	boundsFile    = "size/bounds.txt"
 )
 
 func main() {
@@ -52,19 +56,32 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	h := &census{root: root, methods: map[string]int{}, packages: map[string]bool{}, folders: map[string]bool{}}
+	h := &census{root: root, packages: map[string]bool{}, folders: map[string]bool{},
+		repeated: duplicates{seed: maphash.MakeSeed(), first: map[uint64]int{}}}
 	if err := filepath.WalkDir(root, h.visit); err != nil {
 		return err
 	}
-	single, err := singleInterfaces(root)
+	program, err := load(root)
 	if err != nil {
 		return err
 	}
-	bounds, err := readBounds("size/bounds.txt")
+	text, err := os.ReadFile(boundsFile)
 	if err != nil {
 		return err
 	}
-	return report(h.figures(single), bounds)
+	bounds, err := readBounds(text)
+	if err != nil {
+		return err
+	}
+	if err := report(h.figures(program), bounds); err != nil {
+		return err
+	}
+	higher, err := raised(boundsFile)
+	if err == nil && len(higher) > 0 {
+		err = errors.New("bounds raised without a line \"Raises: <name>\" in the commit message: " +
+			strings.Join(higher, ", "))
+	}
+	return err
 }
 
 // A figure is one count, with the places it counts where these are worth a look.
@@ -81,10 +98,10 @@ type census struct {
 	code      int
 	packages  map[string]bool
 	folders   map[string]bool // at the top
-	methods   map[string]int  // by package and type
 	functions []string        // over functionLines
 	files     []string        // over fileLines
 	long      []string        // lines over columns
+	repeated  duplicates
 }
 
 func (h *census) visit(path string, d fs.DirEntry, err error) error {
@@ -132,14 +149,14 @@ func (h *census) goFile(path, name string) error {
 			h.long = append(h.long, fmt.Sprintf("%s:%d", name, i+1))
 		}
 	}
-	test := strings.HasSuffix(name, "_test.go")
-	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok {
-			h.function(files, f, name, test)
-		}
-	}
-	if test {
+	if strings.HasSuffix(name, "_test.go") {
 		return nil
+	}
+	for _, d := range file.Decls {
+		from, to := files.Position(d.Pos()), files.Position(d.End())
+		if f, ok := d.(*ast.FuncDecl); ok && to.Line-from.Line >= functionLines {
+			h.functions = append(h.functions, fmt.Sprintf("%s %s (%d lines)", name, f.Name.Name, to.Line-from.Line+1))
+		}
 	}
 	h.packages[filepath.Dir(name)] = true
 	h.lines += len(lines)
@@ -147,33 +164,22 @@ func (h *census) goFile(path, name string) error {
 	if len(lines) > fileLines {
 		h.files = append(h.files, fmt.Sprintf("%s (%d lines)", name, len(lines)))
 	}
+	if end := importsEnd(file); !ast.IsGenerated(file) {
+		at := files.Position(end)
+		h.repeated.add(name, at.Line-1, src[at.Offset:])
+	}
 	return nil
 }
 
-// function counts a function or method.
-func (h *census) function(files *token.FileSet, f *ast.FuncDecl, name string, test bool) {
-	if f.Recv != nil {
-		h.methods[filepath.Dir(name)+"."+receiver(f.Recv.List[0].Type)]++
+// importsEnd is where the imports of a file end.
+func importsEnd(file *ast.File) token.Pos {
+	end := file.Name.End()
+	for _, d := range file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+			end = g.End()
+		}
 	}
-	lines := files.Position(f.End()).Line - files.Position(f.Pos()).Line + 1
-	if !test && lines > functionLines {
-		h.functions = append(h.functions, fmt.Sprintf("%s %s (%d lines)", name, f.Name.Name, lines))
-	}
-}
-
-// receiver returns the name of a method's type.
-func receiver(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return receiver(e.X)
-	case *ast.IndexExpr:
-		return receiver(e.X)
-	case *ast.IndexListExpr:
-		return receiver(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return "?"
+	return end
 }
 
 // codeLines counts the lines that hold more than comments.
@@ -243,11 +249,11 @@ func linkMakesLong(line string) bool {
 	return at < len(line)-len(strings.TrimLeft(line, " >-*"))
 }
 
-func (h *census) figures(single []string) []figure {
+func (h *census) figures(p typed) []figure {
 	most, where := 0, []string{}
-	for name, n := range h.methods {
+	for name, n := range p.exported {
 		most = max(most, n)
-		if n > 30 {
+		if n > 60 {
 			where = append(where, fmt.Sprintf("%s (%d)", name, n))
 		}
 	}
@@ -256,8 +262,9 @@ func (h *census) figures(single []string) []figure {
 		{"lines of code", h.code, nil},
 		{"packages", len(h.packages), nil},
 		{"folders at the top", len(h.folders), slices.Sorted(maps.Keys(h.folders))},
-		{"most methods of a type", most, where},
-		{"interfaces with one implementation", len(single), single},
+		{"most exported names of a package", most, where},
+		{"places that repeat others", len(h.repeated.places), h.repeated.places},
+		{"interfaces with one implementation", len(p.single), p.single},
 		{"functions over 60 lines", len(h.functions), h.functions},
 		{"files over 500 lines", len(h.files), h.files},
 		{"lines over 110 columns", len(h.long), h.long},
@@ -289,21 +296,15 @@ func report(figures []figure, bounds map[string]int) error {
 }
 
 // readBounds reads lines of a number and the name of a figure.
-func readBounds(file string) (map[string]int, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // it was read
+func readBounds(text []byte) (map[string]int, error) {
 	bounds := map[string]int{}
-	for in := bufio.NewScanner(f); in.Scan(); {
-		number, name, ok := strings.Cut(strings.TrimSpace(in.Text()), " ")
+	for line := range strings.Lines(string(text)) {
+		number, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.Atoi(number)
-		if !ok || err != nil {
-			return nil, fmt.Errorf("%s: %q is not a number and a name: %w", file, in.Text(),
-				cmp.Or(err, errors.ErrUnsupported))
+		if err != nil {
+			return nil, fmt.Errorf("bounds: %q does not begin with a number: %w", line, err)
 		}
-		bounds[strings.TrimSpace(name)] = n
+		bounds[name] = n
 	}
 	return bounds, nil
 }

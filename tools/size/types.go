@@ -16,36 +16,45 @@ const module = "github.com/postroom/postroom/"
 var gear = regexp.MustCompile(
 	`^(internal/test[a-z]+|app/apptest|outbox/search/searchtest|bench|examples)(/|$)`)
 
-// singleInterfaces names the interfaces of the module below root that one type of it implements.
-func singleInterfaces(root string) ([]string, error) {
+// typed is what only a loaded program tells.
+type typed struct {
+	single   []string       // interfaces that one type of this module implements
+	exported map[string]int // names by package
+}
+
+func load(root string) (typed, error) {
 	all, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports,
 		Dir:  root,
 	}, "./...")
+	t := typed{exported: map[string]int{}}
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	var interfaces, concrete []*types.TypeName
 	for _, p := range all {
 		if len(p.Errors) > 0 {
-			return nil, fmt.Errorf("load %s: %w", p.PkgPath, p.Errors[0])
+			return t, fmt.Errorf("load %s: %w", p.PkgPath, p.Errors[0])
 		}
-		if gear.MatchString(strings.TrimPrefix(p.PkgPath, module)) {
+		path := strings.TrimPrefix(p.PkgPath, module)
+		if gear.MatchString(path) {
 			continue
 		}
+		if path != "api" {
+			t.exported[path] = exported(p.Types.Scope())
+		}
 		for _, name := range p.Types.Scope().Names() {
-			t, ok := p.Types.Scope().Lookup(name).(*types.TypeName)
-			if !ok || t.IsAlias() || generic(t) {
+			named, ok := p.Types.Scope().Lookup(name).(*types.TypeName)
+			if !ok || named.IsAlias() || generic(named) {
 				continue
 			}
-			if i, ok := t.Type().Underlying().(*types.Interface); !ok {
-				concrete = append(concrete, t)
+			if i, ok := named.Type().Underlying().(*types.Interface); !ok {
+				concrete = append(concrete, named)
 			} else if i.IsMethodSet() && i.NumMethods() > 0 {
-				interfaces = append(interfaces, t)
+				interfaces = append(interfaces, named)
 			}
 		}
 	}
-	var single []string
 	for _, i := range interfaces {
 		var by []string
 		for _, c := range concrete {
@@ -54,11 +63,38 @@ func singleInterfaces(root string) ([]string, error) {
 			}
 		}
 		if len(by) == 1 {
-			single = append(single, short(i)+", which is "+by[0])
+			t.single = append(t.single, short(i)+", which is "+by[0])
 		}
 	}
-	slices.Sort(single)
-	return single, nil
+	slices.Sort(t.single)
+	return t, nil
+}
+
+// exported counts the exported names of a package: functions, types, variables, constants, and the methods
+// that a caller finds on its types, those of embedded ones included.
+func exported(scope *types.Scope) int {
+	n := 0
+	for _, name := range scope.Names() {
+		object := scope.Lookup(name)
+		if !object.Exported() {
+			continue
+		}
+		n++
+		t, ok := object.(*types.TypeName)
+		if !ok || t.IsAlias() {
+			continue
+		}
+		of := t.Type()
+		if !types.IsInterface(of) {
+			of = types.NewPointer(of)
+		}
+		for method := range types.NewMethodSet(of).Methods() {
+			if o := method.Obj(); o.Exported() && o.Pkg() == t.Pkg() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func generic(t *types.TypeName) bool {
