@@ -73,8 +73,8 @@ func (v contentView) FrameLink(turned string) string {
 	return address(v.Path, values(choices)) + "#content"
 }
 
-// previewContent returns the content of a message in the view that is asked for. It is NotFound if the content
-// is not stored, with the reason.
+// previewContent returns the content of a message in the view that is asked for. It is NotFound if the
+// content is not stored, with the reason.
 func (u *UI) previewContent(r *http.Request, id string) (*contentView, error) {
 	raw, err := u.stored(r, id)
 	if err != nil {
