@@ -67,8 +67,8 @@ func (m LoggedMessage) Stands() MessageStatus {
 	return m.Status
 }
 
-// Told returns the words of a report: the reply of the recipient's server, or why in a word.
-func (o Outcome) Told() string {
+// String returns the words of a report: the reply of the recipient's server, or why in a word.
+func (o Outcome) String() string {
 	return cmp.Or(o.Details.Diagnostic, o.Details.Reason, o.Details.Status)
 }
 

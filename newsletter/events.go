@@ -28,13 +28,13 @@ const (
 // tell notes an event that is emitted once the change is stored.
 func (s *stored) tell(kind event.Type, at time.Time) {
 	id := ulid.MustNew(ulid.Timestamp(at), rand.Reader).String()
-	s.Untold = append(s.Untold, told{ID: id, Type: kind, At: at, State: s.State, Reason: s.Reason,
+	s.PendingEvents = append(s.PendingEvents, pendingEvent{ID: id, Type: kind, At: at, State: s.State, Reason: s.Reason,
 		Run: len(s.Runs)})
 }
 
 // emit emits the events of a campaign that were noted. After a crash one may come twice, under its id.
 func (c *book) emit(ctx context.Context, one *campaign) error {
-	if len(one.Untold) == 0 {
+	if len(one.PendingEvents) == 0 {
 		return nil
 	}
 	var counts api.CampaignStates
@@ -49,7 +49,7 @@ func (c *book) emit(ctx context.Context, one *campaign) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range one.Untold {
+	for _, t := range one.PendingEvents {
 		e, err := event.New(t.ID, t.Type, one.Account, t.At, event.CampaignChange{Campaign: one.id, Name: one.Name,
 			Run: t.Run, State: t.State, Reason: t.Reason, States: numbers})
 		if err != nil {
@@ -67,9 +67,9 @@ func (c *book) emit(ctx context.Context, one *campaign) error {
 	}
 	_, err = c.change(ctx, "", one.id, func(s *stored) error {
 		s.Version--
-		last := one.Untold[len(one.Untold)-1].ID
-		for len(s.Untold) > 0 && s.Untold[0].ID <= last {
-			s.Untold = s.Untold[1:]
+		last := one.PendingEvents[len(one.PendingEvents)-1].ID
+		for len(s.PendingEvents) > 0 && s.PendingEvents[0].ID <= last {
+			s.PendingEvents = s.PendingEvents[1:]
 		}
 		return nil
 	})

@@ -95,7 +95,7 @@ func (c *keeper) tend(ctx context.Context, id string) (*scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(one.Untold) > 0 { // its process died before the event or the permission
+	if len(one.PendingEvents) > 0 { // its process died before the event or the permission
 		if err := c.settled(ctx, one); err != nil {
 			return nil, err
 		}

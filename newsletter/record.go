@@ -19,16 +19,16 @@ import (
 // stored is a campaign as it is stored.
 type stored struct {
 	api.Campaign
-	Number     uint32            `json:"number"`
-	Version    int               `json:"version"`
-	State      string            `json:"state"`
-	Reason     string            `json:"reason,omitempty"`
-	Detail     string            `json:"detail,omitempty"`
-	Waits      *api.CampaignWait `json:"waits,omitempty"`      // while it is sending
-	At         *time.Time        `json:"at,omitempty"`         // of the start, if it is scheduled
-	Permission int               `json:"permission,omitempty"` // version of it: raised by each change of state
-	Runs       []sending         `json:"runs,omitempty"`
-	Untold     []told            `json:"untold,omitempty"` // events that are to be emitted
+	Number        uint32            `json:"number"`
+	Version       int               `json:"version"`
+	State         string            `json:"state"`
+	Reason        string            `json:"reason,omitempty"`
+	Detail        string            `json:"detail,omitempty"`
+	Waits         *api.CampaignWait `json:"waits,omitempty"`      // while it is sending
+	At            *time.Time        `json:"at,omitempty"`         // of the start, if it is scheduled
+	Permission    int               `json:"permission,omitempty"` // version of it: raised by each change of state
+	Runs          []sending         `json:"runs,omitempty"`
+	PendingEvents []pendingEvent    `json:"pendingEvents,omitempty"` // events that are to be emitted
 	// a caller who is bound to the account wrote or started it, so it names only the account's senders
 	Bound bool `json:"bound,omitempty"`
 	// of the token that started it: the id by which its quota is counted, and that quota; nil: it has none
@@ -57,8 +57,8 @@ type sending struct {
 // cancelled reports whether a run ended before its people had their mail.
 func (r sending) cancelled() bool { return r.Ended != nil && !r.Sent }
 
-// told is an event about a campaign.
-type told struct {
+// pendingEvent is an event about a campaign that is to be emitted.
+type pendingEvent struct {
 	ID            string     `json:"id"`
 	Type          event.Type `json:"type"`
 	At            time.Time  `json:"at"`

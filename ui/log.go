@@ -147,8 +147,8 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 // what the recipient's server said.
 func lastWord(m api.LoggedMessage) string {
 	switch {
-	case m.Outcome != nil && m.Outcome.Status.IsBad() && m.Outcome.Told() != "":
-		return m.Outcome.Told()
+	case m.Outcome != nil && m.Outcome.Status.IsBad() && m.Outcome.String() != "":
+		return m.Outcome.String()
 	case m.Status == api.StatusSent:
 		return m.Response
 	case m.Error != nil && (m.Reason == "" || m.Status == api.StatusDead || m.Status == api.StatusFailed):

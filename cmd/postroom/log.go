@@ -56,8 +56,8 @@ func logGrid(messages []api.LoggedMessage, now time.Time) grid {
 // lastWord returns why a message waits or was not sent, or the relay's reply if it was. If it came
 // back, it returns what the recipient's server said.
 func lastWord(m api.LoggedMessage) string {
-	if m.Outcome != nil && m.Outcome.Status.IsBad() && m.Outcome.Told() != "" {
-		return m.Outcome.Told()
+	if m.Outcome != nil && m.Outcome.Status.IsBad() && m.Outcome.String() != "" {
+		return m.Outcome.String()
 	}
 	var failed string
 	if m.Error != nil && m.Status != api.StatusSent {

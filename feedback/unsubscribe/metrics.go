@@ -23,7 +23,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Help: "Visits with a link that is forged, damaged, of a preview, or signed with an unknown key.",
 		}, []string{"reason"}),
 		unsent: auto.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_unsubscribe_untold_total",
+			Name: "postroom_unsubscribe_unreported_total",
 			Help: "Requests that were carried out, but are missing in timelines and webhooks.",
 		}),
 	}

@@ -56,7 +56,7 @@ type Event struct {
 	Kind     Kind   `json:"kind"`
 	Bounce   Bounce `json:"bounce,omitempty"` // for Bounced only
 	Reason   Reason `json:"reason,omitempty"`
-	Word     string `json:"told"` // the provider's own word for it, such as "spamreport"
+	Word     string `json:"reported"` // the provider's own word for it, such as "spamreport"
 
 	// when it happened, UTC, by the provider's clock; zero: none, or no sensible time
 	Time time.Time `json:"time,omitzero"`
