@@ -28,8 +28,8 @@ const (
 // tell notes an event that is emitted once the change is stored.
 func (s *stored) tell(kind event.Type, at time.Time) {
 	id := ulid.MustNew(ulid.Timestamp(at), rand.Reader).String()
-	s.PendingEvents = append(s.PendingEvents, pendingEvent{ID: id, Type: kind, At: at, State: s.State, Reason: s.Reason,
-		Run: len(s.Runs)})
+	s.PendingEvents = append(s.PendingEvents, pendingEvent{ID: id, Type: kind, At: at, State: s.State,
+		Reason: s.Reason, Run: len(s.Runs)})
 }
 
 // emit emits the events of a campaign that were noted. After a crash one may come twice, under its id.

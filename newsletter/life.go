@@ -85,8 +85,8 @@ func (c *contents) ready(ctx context.Context, bound string, one *campaign, at ti
 
 // refused returns an error with the faults of a campaign that begins at a time, if it has any. Zero: now.
 func (c *contents) refused(ctx context.Context, one *campaign, at time.Time) error {
-	e := examination{contents: c, one: one, at: at}
-	if err := e.examine(ctx); err != nil || e.result.OK {
+	e := precheck{contents: c, one: one, at: at}
+	if err := e.run(ctx); err != nil || e.result.OK {
 		return err
 	}
 	check := e.result

@@ -38,8 +38,8 @@ func (z zone) LookupNS(context.Context, string) ([]*net.NS, error) {
 	return nil, nil
 }
 
-func examined(z zone, web *http.Client) *examination {
-	return &examination{contents: &contents{&book{Parts: Parts{DNS: z, Web: web}}}, one: &campaign{}}
+func prechecked(z zone, web *http.Client) *precheck {
+	return &precheck{contents: &contents{&book{Parts: Parts{DNS: z, Web: web}}}, one: &campaign{}}
 }
 
 func codes(all []api.CampaignFault) []string {
@@ -84,7 +84,7 @@ func TestWhatReceiversWantOfSenders(t *testing.T) {
 			"v=DMARC1; p=reject")}, []string{"NoDMARC"}},
 		{"no DNS", "a@example.com", signed, zone{away: true}, []string{"DNSAway"}},
 	} {
-		e := examined(c.z, nil)
+		e := prechecked(c.z, nil)
 		e.askDNS(t.Context(), c.from, []byte(c.raw))
 		if diff := cmp.Diff(c.want, codes(e.result.Warnings)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s%v", c.name, diff, e.result.Warnings)
@@ -108,7 +108,7 @@ func TestLinksAreAsked(t *testing.T) {
 	defer server.Close()
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	e := examined(zone{}, server.Client())
+	e := prechecked(zone{}, server.Client())
 	e.askLinks(t.Context(), linksOf(`<a href="`+server.URL+`/gone">x</a> <a href="`+server.URL+`/get">x</a>
 		<a href="mailto:a@example.com">x</a> <img src="`+closed.URL+`/i.png"> <a href="`+server.URL+`/moved">y</a>
 		<a href="https://mail.example.com/unsubscribe?t=x">leave</a> <a href="`+server.URL+`/gone">x</a>`,

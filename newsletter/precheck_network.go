@@ -30,7 +30,7 @@ const (
 )
 
 // ask asks the DNS about the sender of a mail, and the links of its content whether they answer.
-func (e *examination) ask(ctx context.Context, mailing *outbox.Mailing, m *sample, content api.Campaign,
+func (e *precheck) ask(ctx context.Context, mailing *outbox.Mailing, m *sample, content api.Campaign,
 	people []audience.Person) error {
 	if e.DNS != nil {
 		limited, cancel := context.WithTimeout(ctx, askFor)
@@ -58,7 +58,7 @@ func (e *examination) ask(ctx context.Context, mailing *outbox.Mailing, m *sampl
 
 // askDNS looks for what large receivers want of everyone who sends much: a signature whose key is published,
 // and a DMARC record of the domain of From.
-func (e *examination) askDNS(ctx context.Context, from string, raw []byte) {
+func (e *precheck) askDNS(ctx context.Context, from string, raw []byte) {
 	_, domain, _ := strings.Cut(from, "@")
 	domain, err := idna.Lookup.ToASCII(domain)
 	if err == nil {
@@ -82,7 +82,7 @@ func (e *examination) askDNS(ctx context.Context, from string, raw []byte) {
 }
 
 // askDKIM compares the signatures of a mail with what is published.
-func (e *examination) askDKIM(ctx context.Context, domain string, raw []byte) {
+func (e *precheck) askDKIM(ctx context.Context, domain string, raw []byte) {
 	m, err := netmail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {
 		return // it was written here
@@ -136,7 +136,7 @@ func linksOf(page, own string) []string {
 }
 
 // askLinks warns of links that do not answer.
-func (e *examination) askLinks(ctx context.Context, all []string) {
+func (e *precheck) askLinks(ctx context.Context, all []string) {
 	if len(all) > mostLinks {
 		e.warn("Links", fmt.Sprintf("It has %d links; the first %d were asked", len(all), mostLinks))
 		all = all[:mostLinks]
@@ -164,7 +164,7 @@ func (e *examination) askLinks(ctx context.Context, all []string) {
 }
 
 // askLink returns why a link does not work; empty: it does. Servers that do not know HEAD are asked by GET.
-func (e *examination) askLink(ctx context.Context, link string) string {
+func (e *precheck) askLink(ctx context.Context, link string) string {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	why := ""

@@ -35,13 +35,13 @@ func (c *contents) Check(ctx context.Context, bound, id string) (api.CampaignChe
 		return api.CampaignCheck{}, err
 	}
 	one.Bound = one.Bound || bound != ""
-	e := examination{contents: c, one: one, outside: true}
-	err = e.examine(ctx)
+	e := precheck{contents: c, one: one, outside: true}
+	err = e.run(ctx)
 	return e.result, err
 }
 
-// examination looks for faults of a campaign.
-type examination struct {
+// precheck looks for faults of a campaign.
+type precheck struct {
 	*contents
 	one     *campaign
 	outside bool      // the DNS and the links are asked
@@ -50,24 +50,24 @@ type examination struct {
 	result  api.CampaignCheck
 }
 
-func (e *examination) fail(code, text string) {
+func (e *precheck) fail(code, text string) {
 	e.result.Faults = append(e.result.Faults, api.CampaignFault{Code: code, Message: e.of() + text})
 }
 
-func (e *examination) warn(code, text string) {
+func (e *precheck) warn(code, text string) {
 	e.result.Warnings = append(e.result.Warnings, api.CampaignFault{Code: code, Message: e.of() + text})
 }
 
 // of names the variant that is looked at.
-func (e *examination) of() string {
+func (e *precheck) of() string {
 	if e.variant == "" {
 		return ""
 	}
 	return "Variant " + e.variant + ": "
 }
 
-// examine looks at everything.
-func (e *examination) examine(ctx context.Context) error {
+// run looks at everything.
+func (e *precheck) run(ctx context.Context) error {
 	e.result = api.CampaignCheck{Faults: []api.CampaignFault{}, Warnings: []api.CampaignFault{}}
 	in := e.one.Campaign
 	if len(in.Lists) == 0 {
@@ -120,7 +120,7 @@ func (e *examination) examine(ctx context.Context) error {
 }
 
 // test finds a test that can't have a result: not even if all people of the lists got the campaign.
-func (e *examination) test() {
+func (e *precheck) test() {
 	in := e.one.Campaign
 	t, n := trialOf(in), len(in.Variants)
 	if n == 0 || t.share == 1 || t.metric == byHand {
@@ -133,7 +133,7 @@ func (e *examination) test() {
 }
 
 // room finds times that leave no room to send anything.
-func (e *examination) room() {
+func (e *precheck) room() {
 	in, start := e.one.Campaign, e.opts.Now()
 	if at := e.one.At; e.at.IsZero() && at != nil {
 		e.at = *at
@@ -165,7 +165,7 @@ func local(base string) bool {
 
 // mail writes a mail to some people, and finds what is wrong with it. first: nothing else of the campaign was
 // looked at.
-func (e *examination) mail(ctx context.Context, content api.Campaign, first bool) error {
+func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) error {
 	mailing, err := e.Outbox.Mailing(ctx, shared(content, "", e.one.Bound))
 	switch {
 	case fault.Is(err, fault.Unavailable):
@@ -210,7 +210,7 @@ type sample struct {
 
 // write writes the mail to people, and finds what they lack. It returns one of the mails, and what is wrong
 // with any of them; nil: there is none.
-func (e *examination) write(ctx context.Context, mailing *outbox.Mailing, people []audience.Person) (*sample,
+func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []audience.Person) (*sample,
 	error) {
 	missing, captive := map[string]bool{}, map[string]bool{}
 	fallbacks, content := newMail(e.one.Campaign).fallbacks, mailing.Content()
@@ -256,7 +256,7 @@ func (e *examination) write(ctx context.Context, mailing *outbox.Mailing, people
 }
 
 // judge finds what is wrong with a mail as one person would get it.
-func (e *examination) judge(m *sample, source render.Source) {
+func (e *precheck) judge(m *sample, source render.Source) {
 	for _, part := range slices.Sorted(maps.Keys(m.captive)) {
 		e.fail("NoUnsubscribeLink", "Its "+part+" shows no unsubscribe link, or hides it; use "+
 			"{{rcpt.unsubscribeUrl}} or {{rcpt.preferencesUrl}}")
@@ -276,7 +276,7 @@ func (e *examination) judge(m *sample, source render.Source) {
 }
 
 // time says how long the campaign takes at least, with its rate and through the limits of its relays.
-func (e *examination) time(ctx context.Context, mailing *outbox.Mailing) error {
+func (e *precheck) time(ctx context.Context, mailing *outbox.Mailing) error {
 	account := mailing.Account()
 	relays, err := e.Relays(ctx, account, e.one.Gateway, api.Bulk)
 	if err != nil && !fault.Is(err, fault.NotFound) {
