@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -238,4 +240,114 @@ func same(a, b *definition) bool {
 	}
 	two, err := json.Marshal(b)
 	return err == nil && string(one) == string(two)
+}
+
+// Versions lists the kept versions of a template, the current one first. Unknown, or hidden from a caller
+// bound to an account: NotFound.
+func (t *Templates) Versions(ctx context.Context, bound, id string) (api.TemplateVersions, error) {
+	e, err := t.seen(ctx, bound, id)
+	if err != nil {
+		return api.TemplateVersions{}, err
+	}
+	answer := api.TemplateVersions{ID: id, Version: e.Value.Version, Versions: []api.TemplateVersionRow{}}
+	for _, v := range slices.Backward(e.Value.Versions) {
+		answer.Versions = append(answer.Versions, versionRow(v))
+	}
+	return answer, nil
+}
+
+// Version returns a version of a template. If it is not kept: NotFound, code TemplateVersionNotFound.
+func (t *Templates) Version(ctx context.Context, bound, id string, number int) (api.TemplateVersion, error) {
+	e, err := t.seen(ctx, bound, id)
+	if err != nil {
+		return api.TemplateVersion{}, err
+	}
+	d, err := t.versionOf(ctx, e, number)
+	if err != nil {
+		return api.TemplateVersion{}, err
+	}
+	v, _ := e.Value.find(number)
+	return api.TemplateVersion{ID: id, TemplateVersionRow: versionRow(v), TemplateDefinition: *d}, nil
+}
+
+// versionOf reads the content of a version.
+func (t *Templates) versionOf(ctx context.Context, e *entry, number int) (*definition, error) {
+	if _, kept := e.Value.find(number); !kept {
+		return nil, noVersion(e.ID, number)
+	}
+	d, err := t.definition(ctx, e.ID, number)
+	if err == nil && d == nil { // it was deleted meanwhile
+		err = noVersion(e.ID, number)
+	}
+	return d, err
+}
+
+func versionRow(v version) api.TemplateVersionRow {
+	return api.TemplateVersionRow{Version: v.Number, Created: v.Created, Size: v.Size, Restored: v.Restored}
+}
+
+func noVersion(id string, number int) error {
+	return fault.New(fault.NotFound, "TemplateVersionNotFound",
+		"There is no version %d of template %s, or none any more", number, id)
+}
+
+// Delete removes a template with its versions. If others use it: Conflict, code TemplateInUse, with their
+// names.
+func (t *Templates) Delete(ctx context.Context, bound, id string) (api.TemplateDeleted, error) {
+	if err := t.turn.Take(ctx); err != nil {
+		return api.TemplateDeleted{}, err
+	}
+	defer t.turn.Give()
+	for range tries {
+		c, err := t.fresh(ctx)
+		if err != nil {
+			return api.TemplateDeleted{}, err
+		}
+		e := c.byID[id]
+		if err := mayChange(bound, id, e); err != nil {
+			return api.TemplateDeleted{}, err
+		}
+		if users := c.edges()[id]; len(users) > 0 {
+			return api.TemplateDeleted{}, fault.New(fault.Conflict, "TemplateInUse", "%s %s is used by %s",
+				strings.ToUpper(e.Value.Kind[:1])+e.Value.Kind[1:], id, c.names(users))
+		}
+		done, err := t.store.DeleteAt(ctx, c.version, id)
+		if err != nil {
+			return api.TemplateDeleted{}, err
+		}
+		t.cached.Clear()
+		if done {
+			return api.TemplateDeleted{Deleted: true, Account: orNull(e.Value.Account), ID: id}, nil
+		}
+	}
+	return api.TemplateDeleted{}, errOutdated
+}
+
+// Flush removes all templates of an account and returns their number. No other account can use them.
+func (t *Templates) Flush(ctx context.Context, account string) (int, error) {
+	if account == "" {
+		return 0, nil
+	}
+	if err := t.turn.Take(ctx); err != nil {
+		return 0, err
+	}
+	defer t.turn.Give()
+	c, err := t.fresh(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer t.cached.Clear()
+	n := 0
+	for _, e := range c.all {
+		if e.Value.Account != account {
+			continue
+		}
+		switch err := t.store.Delete(ctx, e.ID); {
+		case err == nil:
+			n++
+		case !fault.Is(err, fault.NotFound):
+			return n, err
+		}
+	}
+	return n, nil
 }

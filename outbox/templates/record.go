@@ -2,6 +2,9 @@ package templates
 
 import (
 	"cmp"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -140,4 +143,15 @@ func variantOf(d *definition, locale string) (api.TemplateContent, string) {
 		c.HTML, c.Text = d.Content.HTML, cmp.Or(c.Text, d.Content.Text)
 	}
 	return c, chosen
+}
+
+// alphabet sorts as the encoded values do and omits ambiguous letters.
+var alphabet = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
+
+// newID returns an id of 20 characters. Later ids sort after earlier ones, so lists are in order of creation.
+func newID(now time.Time) string {
+	var raw [12]byte
+	binary.BigEndian.PutUint64(raw[:8], uint64(now.UnixMilli())<<16)
+	_, _ = rand.Read(raw[6:]) // never fails
+	return alphabet.EncodeToString(raw[:])
 }

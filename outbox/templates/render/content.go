@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -8,7 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
 )
 
@@ -93,4 +99,159 @@ func Unpack(packed []byte) (Content, error) {
 		head.Attachments[i].Content, rest = rest[:octets:octets], rest[octets:]
 	}
 	return head.Content, nil
+}
+
+// params returns the params; all digits of their numbers are kept.
+func (p Personalization) params() (any, error) {
+	switch {
+	case p.Decoded != nil:
+		return p.Decoded, nil
+	case len(p.Params) == 0:
+		return nil, nil
+	}
+	params, err := decode(p.Params)
+	if err != nil {
+		return nil, fault.InvalidFields([]fault.Field{
+			{Key: "params", Message: fmt.Sprintf("must be an object: %s", err)}})
+	}
+	return params, nil
+}
+
+// decoders are idle decoders. They accept what encoding/json accepts.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+// decode reads an object as encoding/json with UseNumber does, in two thirds of the time: each message of a
+// batch has params, and they are read when it is accepted and whenever it is sent.
+func decode(raw []byte) (map[string]any, error) {
+	d, _ := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(d)
+	d.Reset(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	value, err := valueOf(d)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok && value != nil {
+		return nil, errors.New("it is another value")
+	}
+	return object, nil
+}
+
+// valueOf reads a value. Its depth is bounded by the decoder.
+func valueOf(d *jsontext.Decoder) (any, error) {
+	token, err := d.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch token.Kind() {
+	case '"':
+		return token.String(), nil
+	case '0':
+		return json.Number(token.String()), nil
+	case 't', 'f':
+		return token.Bool(), nil
+	case '{':
+		object := map[string]any{}
+		for d.PeekKind() != '}' {
+			name, err := d.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			key := name.String()
+			if object[key], err = valueOf(d); err != nil {
+				return nil, err
+			}
+		}
+		_, err = d.ReadToken()
+		return object, err
+	case '[':
+		array := []any{}
+		for d.PeekKind() != ']' {
+			one, err := valueOf(d)
+			if err != nil {
+				return nil, err
+			}
+			array = append(array, one)
+		}
+		_, err = d.ReadToken()
+		return array, err
+	}
+	return nil, nil
+}
+
+// Person is the sender or the recipient.
+type Person struct {
+	Name    string
+	Address string // of their mailbox
+}
+
+// Context is the template data that Postroom adds to the caller's.
+type Context struct {
+	Account    Person // the sender
+	Recipient  Person // the recipient of this mail
+	ServiceURL string // public URL of this Postroom; empty: none
+
+	UnsubscribeURL string // the recipient's own page; empty: none
+	PreferencesURL string // likewise
+
+	account, service map[string]any // as Data has them; nil: it makes them
+}
+
+// lifted are the params of digests and of mails to subscribers, which templates name without "params." too.
+var lifted = [...]string{"campaign", "confirmUrl", "digest", "list", "subscriber"}
+
+// Data returns the data of a template: the caller's as params (nil: an empty object), account {email, name},
+// service {url} and rcpt {name, address, unsubscribeUrl, preferencesUrl}. Most names are EmailEngine's.
+// Unknown values are "", so only the caller's variables can be missing. Params are not copied. Those that are
+// lifted are beside params, too.
+func (c Context) Data(params any) map[string]any {
+	if params == nil {
+		params = map[string]any{}
+	}
+	if c.account == nil {
+		c = c.shared()
+	}
+	data := map[string]any{
+		"params": params, "account": c.account, "service": c.service,
+		"rcpt": map[string]any{"name": c.Recipient.Name, "address": c.Recipient.Address,
+			"unsubscribeUrl": c.UnsubscribeURL, "preferencesUrl": c.PreferencesURL},
+	}
+	if own, ok := params.(map[string]any); ok {
+		for _, name := range lifted {
+			if value, ok := own[name]; ok {
+				data[name] = value
+			}
+		}
+	}
+	return data
+}
+
+// shared is the context of many mails with the same sender.
+func (c Context) shared() Context {
+	c.account = map[string]any{"email": c.Account.Address, "name": c.Account.Name}
+	c.service = map[string]any{"url": c.ServiceURL}
+	return c
+}
+
+// Choose returns the variant for a locale: the same locale, its language ("de" for "de-AT"), another region
+// of the language in the given order, or "".
+func Choose(locale string, variants []string) string {
+	if len(locale) > 64 { // longer than any valid tag
+		return ""
+	}
+	normal := func(tag string) string { return strings.ToLower(strings.ReplaceAll(tag, "_", "-")) }
+	language := func(tag string) string { l, _, _ := strings.Cut(normal(tag), "-"); return l }
+	for tag := normal(locale); tag != ""; tag = tag[:max(0, strings.LastIndexByte(tag, '-'))] {
+		for _, v := range variants {
+			if normal(v) == tag {
+				return v
+			}
+		}
+	}
+	for _, v := range variants {
+		if locale != "" && language(v) == language(locale) {
+			return v
+		}
+	}
+	return ""
 }
