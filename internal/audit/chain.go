@@ -93,8 +93,8 @@ func splitID(id string) (ms, n int64) {
 // maxProblems is how many problems a verification reports.
 const maxProblems = 100
 
-// walk checks a chain, entry by entry.
-type walk struct {
+// verification checks a chain, entry by entry.
+type verification struct {
 	signer
 	last     api.AuditHead // the entry before; at first the checkpoint
 	known    api.AuditHead // an entry that must be there; Seq 0: none
@@ -108,76 +108,76 @@ type walk struct {
 	problems []api.AuditProblem
 }
 
-func (w *walk) problem(seq int64, id, format string, args ...any) {
-	if len(w.problems) < maxProblems {
-		w.problems = append(w.problems, api.AuditProblem{Seq: seq, ID: id, Text: fmt.Sprintf(format, args...)})
+func (v *verification) problem(seq int64, id, format string, args ...any) {
+	if len(v.problems) < maxProblems {
+		v.problems = append(v.problems, api.AuditProblem{Seq: seq, ID: id, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
 // begin checks the checkpoint, which is where the chain begins.
-func (w *walk) begin(p anchor) {
-	w.last = p.AuditHead
-	w.first = p.Seq + 1
+func (v *verification) begin(p anchor) {
+	v.last = p.AuditHead
+	v.first = p.Seq + 1
 	if p.Seq == 0 {
 		return
 	}
 	want := []string{"checkpoint", strconv.FormatInt(p.Seq, 10), p.ID, p.Hash}
-	if ok, _ := w.signed(p.key, p.mac, want...); !ok {
-		w.problem(p.Seq, p.ID, "the checkpoint, where the log begins, is not signed by this instance")
+	if ok, _ := v.signed(p.key, p.mac, want...); !ok {
+		v.problem(p.Seq, p.ID, "the checkpoint, where the log begins, is not signed by this instance")
 	}
 }
 
 // step checks the next entry.
-func (w *walk) step(s sealed) {
-	w.entries++
+func (v *verification) step(s sealed) {
+	v.entries++
 	var e api.AuditEntry
 	if err := json.Unmarshal([]byte(s.text), &e); err != nil {
-		w.problem(w.last.Seq+1, s.id, "the entry can't be read: it was changed")
-		w.last = api.AuditHead{Seq: w.last.Seq + 1, ID: s.id, Hash: s.hash}
+		v.problem(v.last.Seq+1, s.id, "the entry can't be read: it was changed")
+		v.last = api.AuditHead{Seq: v.last.Seq + 1, ID: s.id, Hash: s.hash}
 		return
 	}
 	hash := hashOf(s.text)
-	ok, known := w.signed(s.key, s.code, hash)
+	ok, known := v.signed(s.key, s.code, hash)
 	switch {
 	case hash != s.hash || known && !ok:
-		w.problem(e.Seq, s.id, "the entry was changed, or not written by this instance")
+		v.problem(e.Seq, s.id, "the entry was changed, or not written by this instance")
 	case e.ID != s.id:
-		w.problem(e.Seq, s.id, "the entry was moved: it was written as %s", e.ID)
-	case e.Seq > w.last.Seq+1:
-		w.problem(e.Seq, s.id, "%d entries before this one are missing", e.Seq-w.last.Seq-1)
-	case e.Prev != w.last.Hash || e.Seq != w.last.Seq+1:
-		w.problem(e.Seq, s.id, "the entry does not follow the one before")
+		v.problem(e.Seq, s.id, "the entry was moved: it was written as %s", e.ID)
+	case e.Seq > v.last.Seq+1:
+		v.problem(e.Seq, s.id, "%d entries before this one are missing", e.Seq-v.last.Seq-1)
+	case e.Prev != v.last.Hash || e.Seq != v.last.Seq+1:
+		v.problem(e.Seq, s.id, "the entry does not follow the one before")
 	}
-	if s.key != w.now {
-		w.older++
+	if s.key != v.now {
+		v.older++
 	}
 	if !known {
-		w.unknown = e.Seq
+		v.unknown = e.Seq
 	} else if ok && e.Action == Rotated {
-		w.rotated = e.Seq
-		if s.key == w.now {
-			w.older = 0
+		v.rotated = e.Seq
+		if s.key == v.now {
+			v.older = 0
 		}
 	}
-	if e.Result == api.AuditBegun && len(w.open) < maxOpen {
-		w.open = append(w.open, e.Seq)
+	if e.Result == api.AuditBegun && len(v.open) < maxOpen {
+		v.open = append(v.open, e.Seq)
 	}
-	w.last = api.AuditHead{Seq: e.Seq, ID: s.id, Hash: hash}
-	if w.last.Seq == w.known.Seq {
-		w.seen = w.last.Hash == w.known.Hash
+	v.last = api.AuditHead{Seq: e.Seq, ID: s.id, Hash: hash}
+	if v.last.Seq == v.known.Seq {
+		v.seen = v.last.Hash == v.known.Hash
 	}
 }
 
 // end checks what the whole chain must show.
-func (w *walk) end(head api.AuditHead) {
-	if w.unknown > w.rotated {
-		w.problem(w.unknown, "", "entries are signed by a secret that is not configured, and no later entry "+
+func (v *verification) end(head api.AuditHead) {
+	if v.unknown > v.rotated {
+		v.problem(v.unknown, "", "entries are signed by a secret that is not configured, and no later entry "+
 			"vouches for them: set secretPrevious, and run postroom secret rotate before it is removed")
 	}
-	if head.Seq != w.last.Seq || head.Hash != w.last.Hash {
-		w.problem(head.Seq, head.ID, "the log ends with entry %d, and must end with entry %d", w.last.Seq, head.Seq)
+	if head.Seq != v.last.Seq || head.Hash != v.last.Hash {
+		v.problem(head.Seq, head.ID, "the log ends with entry %d, and must end with entry %d", v.last.Seq, head.Seq)
 	}
-	if w.known.Seq >= w.first && !w.seen {
-		w.problem(w.known.Seq, w.known.ID, "entry %d, which the log had, is gone or another one", w.known.Seq)
+	if v.known.Seq >= v.first && !v.seen {
+		v.problem(v.known.Seq, v.known.ID, "entry %d, which the log had, is gone or another one", v.known.Seq)
 	}
 }

@@ -26,45 +26,47 @@ func (l *Log) Verify(ctx context.Context, known api.AuditHead) (api.AuditVerifie
 		Unfinished: w.open, Problems: w.problems, Time: l.opts.Now().UTC()}, nil
 }
 
-// check walks the whole log.
-func (l *Log) check(ctx context.Context, known api.AuditHead) (*walk, api.AuditHead, error) {
+// check verifies the whole log.
+func (l *Log) check(ctx context.Context, known api.AuditHead) (*verification, api.AuditHead, error) {
 	begin, err := l.store.anchor(ctx, checkpointKey())
 	var head anchor
 	if err == nil {
 		head, err = l.store.anchor(ctx, headKey())
 	}
-	var w *walk
+	var v *verification
 	if err == nil {
-		w, err = l.walk(ctx, begin, &head, known)
+		v, err = l.verify(ctx, begin, &head, known)
 	}
 	if err != nil {
 		return nil, api.AuditHead{}, redisdb.Failed(err, "audit: verify the log")
 	}
 	if known.Seq == 0 {
 		l.mu.Lock()
-		l.broken = w.problems
+		l.broken = v.problems
 		l.mu.Unlock()
 	}
-	return w, head.AuditHead, nil
+	return v, head.AuditHead, nil
 }
 
-// walk checks the entries from the checkpoint to the head. Those that are appended meanwhile are left alone.
-func (l *Log) walk(ctx context.Context, begin anchor, head *anchor, known api.AuditHead) (*walk, error) {
+// verify checks the entries from the checkpoint to the head. Those that are appended meanwhile are left
+// alone.
+func (l *Log) verify(ctx context.Context, begin anchor, head *anchor,
+	known api.AuditHead) (*verification, error) {
 	l.mu.Lock()
 	own := l.known
 	l.mu.Unlock()
-	w := &walk{signer: l.signer, open: []int64{}, known: known}
+	v := &verification{signer: l.signer, open: []int64{}, known: known}
 	if known.Seq == 0 && own.Seq <= head.Seq {
-		w.known = own
+		v.known = own
 	}
-	w.begin(begin)
+	v.begin(begin)
 	if known.Seq == 0 && own.Seq > head.Seq {
 		now, err := l.store.anchor(ctx, headKey()) // it may have moved since it was read
 		if err != nil {
 			return nil, err
 		}
 		if now.Seq < own.Seq {
-			w.problem(own.Seq, own.ID, "entries are gone: the log ends with entry %d, and had entry %d", now.Seq,
+			v.problem(own.Seq, own.ID, "entries are gone: the log ends with entry %d, and had entry %d", now.Seq,
 				own.Seq)
 		}
 	}
@@ -73,10 +75,10 @@ func (l *Log) walk(ctx context.Context, begin anchor, head *anchor, known api.Au
 		if err != nil {
 			return nil, err
 		}
-		if trimmed, err := l.trimmed(ctx, w, head); err != nil {
+		if trimmed, err := l.trimmed(ctx, v, head); err != nil {
 			return nil, err
 		} else if trimmed {
-			from = "(" + w.last.ID
+			from = "(" + v.last.ID
 			continue
 		}
 		for _, s := range page {
@@ -89,31 +91,31 @@ func (l *Log) walk(ctx context.Context, begin anchor, head *anchor, known api.Au
 					break
 				}
 			}
-			w.step(s)
+			v.step(s)
 			from = "(" + s.id
 		}
 		done = done || len(page) < chunk
 	}
-	w.end(head.AuditHead)
-	if len(w.problems) == 0 && known.Seq == 0 {
+	v.end(head.AuditHead)
+	if len(v.problems) == 0 && known.Seq == 0 {
 		l.mu.Lock()
-		if w.last.Seq > l.known.Seq {
-			l.known = w.last
+		if v.last.Seq > l.known.Seq {
+			l.known = v.last
 		}
 		l.mu.Unlock()
 	}
-	return w, nil
+	return v, nil
 }
 
 // trimmed reports whether the log was trimmed beyond what w has seen. Then w begins anew at the new
 // checkpoint, and head is read anew if it is gone.
-func (l *Log) trimmed(ctx context.Context, w *walk, head *anchor) (bool, error) {
+func (l *Log) trimmed(ctx context.Context, v *verification, head *anchor) (bool, error) {
 	now, err := l.store.anchor(ctx, checkpointKey())
-	if err != nil || now.Seq <= w.last.Seq {
+	if err != nil || now.Seq <= v.last.Seq {
 		return false, err
 	}
-	*w = walk{signer: w.signer, open: []int64{}, known: w.known, problems: w.problems}
-	w.begin(now)
+	*v = verification{signer: v.signer, open: []int64{}, known: v.known, problems: v.problems}
+	v.begin(now)
 	if now.Seq > head.Seq {
 		*head, err = l.store.anchor(ctx, headKey())
 	}
@@ -143,37 +145,37 @@ func (l *Log) trim(ctx context.Context, over int, old int64) error {
 	if err != nil {
 		return redisdb.Failed(err, "audit: trim the log")
 	}
-	w := &walk{signer: l.signer}
-	for w.begin(begin); over > 0 || old > 0; {
+	v := &verification{signer: l.signer}
+	for v.begin(begin); over > 0 || old > 0; {
 		n := chunk
 		if over > 0 {
 			n = min(n, over)
 		}
-		page, err := l.store.after(ctx, "("+cmp.Or(w.last.ID, "0-0"), n)
+		page, err := l.store.after(ctx, "("+cmp.Or(v.last.ID, "0-0"), n)
 		if err != nil {
 			return redisdb.Failed(err, "audit: trim the log")
 		}
-		before := w.last
+		before := v.last
 		for _, s := range page {
 			if ms, _ := splitID(s.id); over <= 0 && ms >= old {
 				break
 			}
-			w.step(s)
+			v.step(s)
 			over--
 		}
-		if len(w.problems) > 0 {
+		if len(v.problems) > 0 {
 			if now, err := l.store.anchor(ctx, checkpointKey()); err == nil && now != begin {
 				return nil // another process trims
 			}
-			return fmt.Errorf("audit: trim the log: entry %d: %s", w.problems[0].Seq, w.problems[0].Text)
+			return fmt.Errorf("audit: trim the log: entry %d: %s", v.problems[0].Seq, v.problems[0].Text)
 		}
-		if w.last == before {
+		if v.last == before {
 			return nil
 		}
-		if err := l.trimTo(ctx, w.last); err != nil {
+		if err := l.trimTo(ctx, v.last); err != nil {
 			return err
 		}
-		begin = anchor{AuditHead: w.last}
+		begin = anchor{AuditHead: v.last}
 	}
 	return nil
 }

@@ -58,18 +58,18 @@ func (s *Store) List(ctx context.Context, f Filter, cursor string, size int) (Pa
 }
 
 func (s *Store) page(ctx context.Context, f Filter, at position, size int) (Page, error) {
-	w, err := s.walk(ctx, f, at)
+	c, err := s.cursor(ctx, f, at)
 	if err != nil {
 		return Page{}, err
 	}
 	var rows []row
 	next := ""
 	for len(rows) < size {
-		if w.looked >= lookedGroups && w.seek() {
-			next = w.at.String()
+		if c.looked >= lookedGroups && c.seek() {
+			next = c.at.String()
 			break
 		}
-		more, err := w.next(ctx)
+		more, err := c.next(ctx)
 		if err != nil {
 			return Page{}, err
 		}
@@ -78,7 +78,7 @@ func (s *Store) page(ctx context.Context, f Filter, at position, size int) (Page
 		}
 		rows = append(rows, more...)
 	}
-	if len(rows) > size || len(rows) == size && w.seek() {
+	if len(rows) > size || len(rows) == size && c.seek() {
 		last := rows[size-1]
 		next = position{last.shard, last.bucket / groupSize, last.order()}.String()
 		rows = rows[:size]
@@ -93,12 +93,12 @@ func (s *Store) Walk(ctx context.Context, f Filter, fn func(Entry) error) error 
 	if err != nil {
 		return err
 	}
-	w, err := s.walk(ctx, f, position{})
+	c, err := s.cursor(ctx, f, position{})
 	if err != nil {
 		return err
 	}
 	for {
-		rows, err := w.next(ctx)
+		rows, err := c.next(ctx)
 		if err != nil {
 			return err
 		}
@@ -281,8 +281,8 @@ func (r *row) order() string { return r.subject + " " + r.scope + " " + r.reason
 // readAhead bounds the groups read with one round trip.
 const readAhead = 16
 
-// walk visits the groups that have entries of a filter, in order.
-type walk struct {
+// cursor visits the groups that have entries of a filter, in order.
+type cursor struct {
 	s      *Store
 	f      Filter
 	marked [shards][]byte // a bit for each group, the highest of a byte first, as SETBIT writes them
@@ -291,9 +291,9 @@ type walk struct {
 	looked int            // groups read
 }
 
-// walk returns a walk over the groups that the indexes of a filter mark.
-func (s *Store) walk(ctx context.Context, f Filter, at position) (*walk, error) {
-	w := &walk{s: s, f: f, at: at, ahead: 1}
+// cursor returns a cursor over the groups that the indexes of a filter mark.
+func (s *Store) cursor(ctx context.Context, f Filter, at position) (*cursor, error) {
+	c := &cursor{s: s, f: f, at: at, ahead: 1}
 	scopes, err := s.scopes(ctx, f)
 	if err != nil {
 		return nil, err
@@ -311,28 +311,28 @@ func (s *Store) walk(ctx context.Context, f Filter, at position) (*walk, error) 
 		return nil, redisdb.Failed(err, "suppression: read indexes")
 	}
 	for shard := range shards {
-		w.marked[shard] = make([]byte, groups/8)
+		c.marked[shard] = make([]byte, groups/8)
 		for _, answer := range answers[shard] {
 			for i, b := range []byte(answer.Val()) {
-				if i < len(w.marked[shard]) {
-					w.marked[shard][i] |= b
+				if i < len(c.marked[shard]) {
+					c.marked[shard][i] |= b
 				}
 			}
 		}
 	}
-	return w, nil
+	return c, nil
 }
 
 // seek moves to the next marked group, at or after the current one. It returns false if there is none.
-func (w *walk) seek() bool {
-	for ; w.at.shard < shards; w.at = (position{shard: w.at.shard + 1}) {
-		for w.at.group < groups {
-			b := w.marked[w.at.shard][w.at.group/8] << (w.at.group % 8)
+func (c *cursor) seek() bool {
+	for ; c.at.shard < shards; c.at = (position{shard: c.at.shard + 1}) {
+		for c.at.group < groups {
+			b := c.marked[c.at.shard][c.at.group/8] << (c.at.group % 8)
 			if b&0x80 != 0 {
 				return true
 			}
-			step := min(bits.LeadingZeros8(b), 8-w.at.group%8)
-			w.at = position{shard: w.at.shard, group: w.at.group + step}
+			step := min(bits.LeadingZeros8(b), 8-c.at.group%8)
+			c.at = position{shard: c.at.shard, group: c.at.group + step}
 		}
 	}
 	return false
@@ -340,34 +340,34 @@ func (w *walk) seek() bool {
 
 // next reads some groups and returns their matching rows, which may be none. It returns nil after the last
 // group.
-func (w *walk) next(ctx context.Context) ([]row, error) {
+func (c *cursor) next(ctx context.Context) ([]row, error) {
 	var first position
 	var read []bucketRead
-	pipe := w.s.db.Client().Pipeline()
-	for n := 0; n < w.ahead && w.seek(); n++ {
+	pipe := c.s.db.Client().Pipeline()
+	for n := 0; n < c.ahead && c.seek(); n++ {
 		if n == 0 {
-			first = w.at
+			first = c.at
 		}
-		for b := w.at.group * groupSize; b < (w.at.group+1)*groupSize; b++ {
-			read = append(read, bucketRead{w.at.shard, b, pipe.HGetAll(ctx, bucketKey(w.at.shard, b))})
+		for b := c.at.group * groupSize; b < (c.at.group+1)*groupSize; b++ {
+			read = append(read, bucketRead{c.at.shard, b, pipe.HGetAll(ctx, bucketKey(c.at.shard, b))})
 		}
-		w.looked++
-		w.at = position{shard: w.at.shard, group: w.at.group + 1}
+		c.looked++
+		c.at = position{shard: c.at.shard, group: c.at.group + 1}
 	}
 	if len(read) == 0 {
 		return nil, nil
 	}
-	w.ahead = min(2*w.ahead, readAhead)
+	c.ahead = min(2*c.ahead, readAhead)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, redisdb.Failed(err, "suppression: read entries")
 	}
-	rows, err := w.s.rows(ctx, read)
+	rows, err := c.s.rows(ctx, read)
 	if err != nil {
 		return nil, err
 	}
 	matching := slices.DeleteFunc(rows, func(r row) bool {
 		passed := r.shard == first.shard && r.bucket/groupSize == first.group && r.order() <= first.after
-		return passed || !w.f.matches(&r)
+		return passed || !c.f.matches(&r)
 	})
 	slices.SortFunc(matching, func(a, b row) int {
 		return cmp.Or(a.shard-b.shard, a.bucket/groupSize-b.bucket/groupSize, cmp.Compare(a.order(), b.order()))
