@@ -30,7 +30,7 @@ type Overview struct {
 	Rates    []OverviewRate    `json:"rates" doc:"Bounces and complaints of the period, beside the usual limits"`
 	Alerts   []OverviewAlert   `json:"alerts" doc:"What is wrong now, oldest first; none for an account, as alerts are the instance's"`
 	Failures OverviewFailures  `json:"failures"`
-	Troubles []OverviewTrouble `json:"troubles" doc:"Accounts, gateways and webhook endpoints in trouble, 10 of each kind at most"`
+	Troubles []OverviewTrouble `json:"troubles" doc:"Accounts, gateways and webhook endpoints in trouble, 10 of each kind at most, and queues that are paused"`
 	More     int               `json:"more,omitempty" doc:"Further ones in trouble"`
 }
 
@@ -102,11 +102,11 @@ type OverviewReason struct {
 	QueueID  string `json:"queueId" doc:"The newest such message"`
 }
 
-// OverviewTrouble is an account, a gateway or a webhook endpoint in trouble.
+// OverviewTrouble is an account, a gateway or a webhook endpoint in trouble, or a queue that is paused.
 type OverviewTrouble struct {
-	Kind  string     `json:"kind" enum:"account,gateway,endpoint"`
+	Kind  string     `json:"kind" enum:"account,gateway,endpoint,queue"`
 	ID    string     `json:"id"`
-	State string     `json:"state" doc:"error or held (accounts), error or open (gateways), disabled or failing (endpoints)"`
+	State string     `json:"state" doc:"error or held (accounts), error or open (gateways), disabled or failing (endpoints), paused (queues)"`
 	Text  string     `json:"text,omitempty" doc:"The last error"`
 	Since *time.Time `json:"since,omitempty" doc:"When the last error was; of an endpoint, since when it fails"`
 	Do    []WhyStep  `json:"do" doc:"Where it is mended"`

@@ -11,12 +11,14 @@ import (
 	"github.com/postroom/postroom/server/alerts"
 )
 
-// buildWatch builds the alerts to the team. Every process watches. All share the alert state.
+// buildWatch builds the alerts to the team, and the overview, which lists them with what else is wrong. Every
+// process watches. All share the alert state.
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
-	w, err := alerts.New(alerts.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts,
-		Relays: a.router, Ring: a.ring, Audit: a.audit, Held: a.campaigns.Held, Late: func(ctx context.Context) (
-			time.Duration, error) {
+	w, err := alerts.New(alerts.Parts{DB: a.db, Durability: a.db.Durability, MemoryShare: a.db.MemoryShare,
+		Evicted: a.db.Evicted, Counts: a.control.Counts, Counters: a.outbox.Counters, Rates: a.outbox.Rates,
+		Troubled: a.accounts.Troubled, Away: a.router.Away, Refused: a.ring.Refused, Intact: a.audit.Intact,
+		Held: a.campaigns.Held, Late: func(ctx context.Context) (time.Duration, error) {
 			state, err := a.digests.State(ctx)
 			return state.Late, err
 		}, Failing: a.webhooks.Failing},
@@ -38,7 +40,12 @@ func (a *App) buildWatch(context.Context) error {
 	}
 	a.watch = w
 	a.life.onRun("alerts", w.Run)
-	return nil
+	a.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: a.outbox.Rates, Messages: a.outbox.Messages,
+		List: a.outbox.List, QueueStatus: a.outbox.QueueStatus, Account: a.accounts.Get,
+		Troubled: a.accounts.Troubled, Gateways: a.gateways.List, Endpoints: a.webhooks.Endpoints,
+		Endpoint: a.webhooks.Endpoint, EndpointStats: a.webhooks.Stats, Alerts: w.Standing},
+		alerts.OverviewOptions{Late: c.Alerts.QueueAge})
+	return err
 }
 
 // watched returns a lane's queues. Due work there may wait up to age.

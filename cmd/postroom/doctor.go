@@ -87,7 +87,7 @@ func (d *doctorCmd) conclude(con *console, found []finding) error {
 // checks are the checks to make, in order.
 func (d *doctorCmd) checks(settings *config.Loaded) []check {
 	x := &exam{cfg: &settings.Config, reach: d.reachFlags, selector: d.Selector, resolver: net.DefaultResolver,
-		domains: map[string]bool{}}
+		domains: map[string]bool{}, alerted: map[string]bool{}}
 	for _, domain := range d.Domain {
 		x.domains[domain] = true
 	}
@@ -98,7 +98,7 @@ func (d *doctorCmd) checks(settings *config.Loaded) []check {
 	if d.Quick {
 		return []check{x.ready}
 	}
-	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.queues, x.webhooks, x.public, x.dns}
+	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.troubles, x.search, x.public, x.dns}
 }
 
 // exam is the state that the checks share.
@@ -110,6 +110,7 @@ type exam struct {
 	domains  map[string]bool // sender domains met so far
 	fixed    bool            // the domains are those of the flag
 	away     bool            // Postroom does not respond, or not with this token
+	alerted  map[string]bool // alerts that were found so far
 	client   *api.Client     // unless it is away
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/server/alerts"
 )
 
 // Limits for the difference between this clock and that of Redis: machines compare times of attempts and
@@ -76,41 +77,26 @@ func (x *exam) redis(ctx context.Context) []finding {
 	}
 	found := []finding{{name, ok, fmt.Sprintf("%s (%s) answers within %d ms", db.Address(), db.Mode(),
 		took.Milliseconds()+1), ""}}
-	return append(append(append(found, durability(ctx, db)...), x.memory(ctx, db)...), clock(ctx, db)...)
-}
-
-func durability(ctx context.Context, db *redisdb.DB) []finding {
-	d, err := db.Durability(ctx)
+	wrong, err := alerts.CheckRedis(ctx, db, x.cfg.Redis.MaxMemoryShare)
 	if err != nil {
-		return []finding{{"durability", warn, err.Error(), ""}}
+		found = append(found, finding{name, warn, err.Error(), ""})
 	}
-	if len(d.Warnings) == 0 {
-		return []finding{{"durability", ok, d.String(), ""}}
+	if d, err := db.Durability(ctx); err == nil && len(d.Warnings) == 0 {
+		found = append(found, finding{"durability", ok, d.String(), ""})
 	}
-	return warnings("durability", d.Warnings)
+	return append(append(found, x.alerts(wrong)...), clock(ctx, db)...)
 }
 
-func warnings(name string, texts []string) []finding {
-	found := make([]finding, len(texts))
-	for i, text := range texts {
-		found[i] = finding{name, warn, text, ""}
+// alerts returns the findings of alerts. One that was found at Redis stands at Postroom as well.
+func (x *exam) alerts(wrong []api.Alert) (found []finding) {
+	for _, a := range wrong {
+		if id := a.Alert + a.Queue; !x.alerted[id] {
+			x.alerted[id] = true
+			found = append(found, finding{"alert " + a.Alert, warn, a.Text,
+				"since " + a.Since.Local().Format(time.DateTime)})
+		}
 	}
 	return found
-}
-
-func (x *exam) memory(ctx context.Context, db *redisdb.DB) []finding {
-	share, err := db.MemoryShare(ctx)
-	if err != nil || share < x.cfg.Redis.MaxMemoryShare*0.8 {
-		return nil
-	}
-	status := warn
-	if share >= x.cfg.Redis.MaxMemoryShare {
-		status = fail
-	}
-	return []finding{{"memory", status,
-		fmt.Sprintf("Redis uses %.0f %% of its maxmemory; new mail is refused from %.0f %%", share*100,
-			x.cfg.Redis.MaxMemoryShare*100),
-		"raise maxmemory, or see what fills it: postroom outbox"}}
 }
 
 // clock compares this machine's clock with that of Redis.
@@ -166,8 +152,9 @@ func (x *exam) ready(ctx context.Context) []finding {
 	if !r.Ready && len(found) == 0 {
 		found = []finding{{name, fail, "is not ready", "see the log of Postroom"}}
 	}
-	if x.cfg.Redis.URL == "" || x.reach.URL != "" { // x.redis did not check it
-		found = append(found, warnings("durability", r.Durability.Warnings)...)
+	if w := r.Durability.Warnings; len(w) > 0 { // for those without a token, who see no alerts
+		found = append(found, x.alerts([]api.Alert{{Alert: "redisForgets", Text: strings.Join(w, " "),
+			Since: time.Now()}})...)
 	}
 	return found
 }
@@ -188,73 +175,52 @@ func (x *exam) api(ctx context.Context) []finding {
 		x.away = true
 		return []finding{{"token", fail, explain(err), ""}}
 	}
-	found := []finding{{"token", ok, "accepted by Postroom " + s.Version, ""}}
-	for _, a := range s.Alerts {
-		found = append(found, finding{"alert " + a.Alert, warn, a.Text,
-			"since " + a.Since.Local().Format(time.DateTime)})
-	}
-	return found
+	return append([]finding{{"token", ok, "accepted by Postroom " + s.Version, ""}}, x.alerts(s.Alerts)...)
 }
 
-// queues checks that no queue is paused or behind.
-func (x *exam) queues(ctx context.Context) []finding {
+// troubles lists what the overview has found. Accounts and gateways are not among it, because x.accounts tries
+// them.
+func (x *exam) troubles(ctx context.Context) []finding {
 	if x.away {
 		return nil
 	}
-	var found []finding
-	for _, name := range queueNames {
-		q, err := api.GetQueue.Do(ctx, x.client, name)
-		switch {
-		case err != nil:
-			return append(found, finding{"queues", fail, explain(err), ""})
-		case q.Paused:
-			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is paused and holds %d jobs", name,
-				q.Jobs.Paused+q.Jobs.Waiting), "to go on: postroom queue resume " + name})
-		case q.Latency > time.Minute.Seconds():
-			found = append(found, finding{"queues", warn, fmt.Sprintf("%s is behind by %s", name, seconds(q.Latency)),
-				"is a worker running? More of them: workers." + name})
-		}
-	}
-	if len(found) == 0 {
-		found = []finding{{"queues", ok, "none is paused or behind", ""}}
-	}
-	return append(found, searchable(ctx, x.client))
-}
-
-// webhooks checks that no webhook endpoint fails or was switched off by Postroom.
-func (x *exam) webhooks(ctx context.Context) []finding {
-	if x.away {
-		return nil
-	}
-	list, err := all(&session{Context: ctx, client: x.client}, api.ListEndpoints,
-		api.PageQuery{PageSize: maxPage})
+	o, err := api.GetOverview.Do(ctx, x.client, api.OverviewQuery{})
 	if err != nil {
-		return []finding{{"webhooks", fail, explain(err), ""}}
+		return []finding{{"overview", fail, explain(err), ""}}
 	}
 	var found []finding
-	for _, e := range list {
-		says := e.ID + " (" + e.URL + ") is " + endpointState(e, time.Now())
-		switch {
-		case e.DisabledReason != "":
-			found = append(found, finding{"webhooks", warn, says,
-				"correct the receiver, then: postroom webhook edit " + e.ID + " --on"})
-		case e.Enabled && (e.FailingSince != nil || e.Resting != nil):
-			if e.Resting != nil {
-				says += ": " + e.Resting.Error
+	for _, about := range []struct{ kind, check, fine string }{
+		{"queue", "queues", "none is paused"}, {"endpoint", "webhooks", "no endpoint fails"},
+	} {
+		before := len(found)
+		for _, t := range o.Troubles {
+			if t.Kind == about.kind {
+				found = append(found, finding{about.check, warn, t.ID + " is " + t.State + colon(t.Text),
+					t.Do[0].Text + ": " + t.Do[0].Command})
 			}
-			found = append(found, finding{"webhooks", warn, says, "correct the receiver; see: postroom webhook show " + e.ID})
+		}
+		if len(found) == before {
+			found = append(found, finding{about.check, ok, about.fine, ""})
 		}
 	}
-	if len(found) == 0 {
-		found = []finding{{"webhooks", ok, plural(len(list), "endpoint") + ", and none fails", ""}}
+	if o.More > 0 {
+		found = append(found, finding{"overview", warn, fmt.Sprintf("%d more are in trouble", o.More),
+			"see gateways and webhooks: postroom gateway list, postroom webhook list"})
 	}
 	return found
 }
 
-// searchable checks the search index.
-func searchable(ctx context.Context, client *api.Client) finding {
+// search checks the search index.
+func (x *exam) search(ctx context.Context) []finding {
+	if x.away {
+		return nil
+	}
+	s, err := api.GetDocuments.Do(ctx, x.client)
+	return []finding{judgeSearch(s, err)}
+}
+
+func judgeSearch(s api.DocumentsState, err error) finding {
 	const name = "search"
-	s, err := api.GetDocuments.Do(ctx, client)
 	switch {
 	case err != nil:
 		return finding{name, fail, explain(err), ""}

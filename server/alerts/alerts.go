@@ -1,15 +1,41 @@
 package alerts
 
 import (
-	"context"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/postroom/postroom/api"
 )
 
-// PlaybooksPath is the page of the playbooks. An alert's link has the id of its section.
-const PlaybooksPath = "/playbooks"
+// The alerts. What raises each of them is in checks.go.
+const (
+	queueAge       = "queueAge"
+	queuePaused    = "queuePaused"
+	mailFails      = "mailFails"
+	accountTrouble = "accountTrouble"
+	outboxFull     = "outboxFull"
+	redisMemory    = "redisMemory"
+	redisEvicts    = "redisEvicts"
+	redisForgets   = "redisForgets"
+	redisAway      = "redisAway"
+	relayAway      = "relayAway"
+	recordsRefused = "recordsRefused"
+	bounceRate     = "bounceRate"
+	complaintRate  = "complaintRate"
+	auditBroken    = "auditBroken"
+	campaignHeld   = "campaignHeld"
+	digestsLate    = "digestsLate"
+	webhookFailing = "webhookFailing"
+	webhookOff     = "webhookOff"
+)
+
+// names are all alerts.
+var names = slices.Sorted(maps.Keys(remedies))
+
+// playbooksPath is the page of the playbooks. An alert's link has the id of its section.
+const playbooksPath = "/playbooks"
 
 // remedy is what can be done about an alert.
 type remedy struct {
@@ -17,87 +43,80 @@ type remedy struct {
 	step    api.WhyStep
 }
 
-// remedies are those of all alerts of package alerts.
+// Remedies that alerts share. Only the machine of Redis can fix what is wrong with it.
+var (
+	fixRedis = remedy{"redis-is-away-full-or-forgetful", step("See the state of Redis", "doctor", "/status")}
+	seeRates = remedy{"bounces-and-complaints", step("See whose mail it is", "rates --by tag",
+		"/rates?by=tag&days=1")}
+	seeEndpoints = step("See the endpoints", "webhook list", "/webhooks")
+)
+
+// remedies are those of all alerts.
 var remedies = map[string]remedy{
-	"queueAge": {"the-queue-grows", api.WhyStep{Text: "See the queue", Command: "postroom queue",
-		Page: "/outbox?state=waiting"}},
-	"queuePaused": {"the-queue-grows", api.WhyStep{Text: "Resume the queue", Command: "postroom queue resume",
-		Page: "/outbox"}},
-	"mailFails": {"mail-fails", api.WhyStep{Text: "See what failed",
-		Command: "postroom outbox list --state failed", Page: "/outbox?state=failed"}},
-	"accountTrouble": {"an-account-cant-log-in", api.WhyStep{Text: "See the accounts",
-		Command: "postroom account list", Page: "/accounts"}},
-	"outboxFull": {"the-queue-grows", api.WhyStep{Text: "See what waits", Command: "postroom outbox list",
-		Page: "/outbox"}},
-	"redisMemory":  mendRedis("redis-is-away-full-or-forgetful"),
-	"redisEvicts":  mendRedis("redis-is-away-full-or-forgetful"),
-	"redisForgets": mendRedis("redis-is-away-full-or-forgetful"),
-	"redisAway":    mendRedis("redis-is-away-full-or-forgetful"),
-	"relayAway": {"a-relay-rests", api.WhyStep{Text: "See the relay", Command: "postroom gateway list",
-		Page: "/gateways"}},
-	"recordsRefused": mendRedis("records-are-refused"),
-	"bounceRate": {"bounces-and-complaints", api.WhyStep{Text: "See whose mail it is",
-		Command: "postroom rates --by tag", Page: "/rates?by=tag&days=1"}},
-	"complaintRate": {"bounces-and-complaints", api.WhyStep{Text: "See whose mail it is",
-		Command: "postroom rates --by tag", Page: "/rates?by=tag&days=1"}},
-	"auditBroken": {"the-audit-log-was-tampered-with", api.WhyStep{Text: "See the audit log",
-		Command: "postroom audit --verify", Page: "/audit"}},
-	"campaignHeld": {"a-campaign-is-held", api.WhyStep{Text: "See the campaigns",
-		Command: "postroom campaign list", Page: "/campaigns"}},
-	"webhookFailing": {"a-webhook-endpoint-fails", api.WhyStep{Text: "See the endpoints",
-		Command: "postroom webhook list", Page: "/webhooks"}},
-	"webhookOff": {"a-webhook-endpoint-is-switched-off", api.WhyStep{Text: "See the endpoints",
-		Command: "postroom webhook list", Page: "/webhooks"}},
-	"digestsLate": {"digests-are-late", api.WhyStep{Text: "See the digests", Command: "postroom digest",
-		Page: "/digests"}},
+	queueAge:       {"the-queue-grows", step("See the queue", "queue", "/outbox?state=waiting")},
+	queuePaused:    {"the-queue-grows", resume("")},
+	mailFails:      {"mail-fails", step("See what failed", "outbox list --state failed", "/outbox?state=failed")},
+	accountTrouble: {"an-account-cant-log-in", step("See the accounts", "account list", "/accounts")},
+	outboxFull:     {"the-queue-grows", step("See what waits", "outbox list", "/outbox")},
+	redisMemory:    fixRedis,
+	redisEvicts:    fixRedis,
+	redisForgets:   fixRedis,
+	redisAway:      fixRedis,
+	relayAway:      {"a-relay-rests", step("See the relay", "gateway list", "/gateways")},
+	recordsRefused: {"records-are-refused", fixRedis.step},
+	bounceRate:     seeRates,
+	complaintRate:  seeRates,
+	auditBroken:    {"the-audit-log-was-tampered-with", step("See the audit log", "audit --verify", "/audit")},
+	campaignHeld:   {"a-campaign-is-held", step("See the campaigns", "campaign list", "/campaigns")},
+	webhookFailing: {"a-webhook-endpoint-fails", seeEndpoints},
+	webhookOff:     {"a-webhook-endpoint-is-switched-off", seeEndpoints},
+	digestsLate:    {"digests-are-late", step("See the digests", "digest", "/digests")},
 }
 
-// mendRedis is the remedy of what only the machine of Redis can mend.
-func mendRedis(section string) remedy {
-	return remedy{section, api.WhyStep{Text: "See the state of Redis", Command: "postroom doctor",
-		Page: "/status"}}
+// step returns something to do: a command of Postroom, and the path of a page.
+func step(text, command, page string) api.WhyStep {
+	return api.WhyStep{Text: text, Command: strings.TrimSpace("postroom " + command), Page: page}
 }
 
-// alerts fills in the alerts of the instance. An account has none.
-func (o *Overview) alerts(ctx context.Context, out *api.Overview) error {
-	if out.Account != "" {
-		return nil
-	}
-	on, err := o.Alerts(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range on {
-		r := remedies[a.Alert] // of an alert of another version: none
-		one := api.OverviewAlert{Alert: a, Playbook: PlaybooksPath, Do: []api.WhyStep{}}
-		if r.section != "" {
-			one.Playbook += "#" + r.section
-			one.Do = append(one.Do, about(a, r.step))
-		}
-		out.Alerts = append(out.Alerts, one)
-	}
-	return nil
+// resume returns the step that ends the pause of a queue.
+func resume(queue string) api.WhyStep {
+	return step("Resume the queue", "queue resume "+queue, queuePage(queue, "/outbox"))
 }
 
-// about returns the step for an alert that names a queue, a gateway or an account.
-func about(a api.Alert, s api.WhyStep) api.WhyStep {
-	kind, id, _ := strings.Cut(a.Queue, ":")
-	switch {
-	case a.Alert == "queuePaused":
-		s.Command += " " + a.Queue
-		fallthrough
-	case a.Alert == "queueAge":
-		if page := map[string]string{"notify": "/webhooks", "digests": "/digests"}[a.Queue]; page != "" {
-			s.Page = page
-		}
-	case a.Alert == "relayAway" && kind == "relay":
+// queuePage returns the page of the work of a queue; mail is for queues of mail.
+func queuePage(queue, mail string) string {
+	switch queue {
+	case "notify":
+		return "/webhooks"
+	case "digests":
+		return "/digests"
+	case "documents":
+		return "/status"
+	}
+	return mail
+}
+
+// explain adds to an alert what to do about it. It knows nothing to do about an alert of another version.
+func explain(a api.Alert) api.OverviewAlert {
+	out := api.OverviewAlert{Alert: a, Playbook: playbooksPath, Do: []api.WhyStep{}}
+	r, known := remedies[a.Alert]
+	if !known {
+		return out
+	}
+	out.Playbook += "#" + r.section
+	s := r.step
+	switch kind, id, _ := strings.Cut(a.Queue, ":"); {
+	case a.Alert == queuePaused:
+		s = resume(a.Queue)
+	case a.Alert == queueAge:
+		s.Page = queuePage(a.Queue, s.Page)
+	case a.Alert == relayAway && kind == "relay":
 		s.Command, s.Page = "postroom account verify "+id, "/accounts/"+id
-	case a.Alert == "relayAway":
+	case a.Alert == relayAway:
 		s.Command, s.Page = "postroom gateway verify "+id, "/gateways/"+id
-	case a.Alert == "bounceRate" || a.Alert == "complaintRate":
-		if a.Queue != "" {
-			s.Page = "/rates?by=gateway&days=1&name=" + url.QueryEscape(a.Queue)
-		}
+	case (a.Alert == bounceRate || a.Alert == complaintRate) && a.Queue != "":
+		s.Page = "/rates?by=gateway&days=1&name=" + url.QueryEscape(a.Queue)
 	}
-	return s
+	out.Do = append(out.Do, s)
+	return out
 }

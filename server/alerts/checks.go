@@ -3,42 +3,13 @@ package alerts
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/queue"
-	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/webhooks"
 )
-
-// The alerts. docs/playbooks.md has what to do.
-const (
-	queueAge       = "queueAge"
-	queuePaused    = "queuePaused"
-	mailFails      = "mailFails"
-	accountTrouble = "accountTrouble"
-	outboxFull     = "outboxFull"
-	redisMemory    = "redisMemory"
-	redisEvicts    = "redisEvicts"
-	redisForgets   = "redisForgets"
-	redisAway      = "redisAway"
-	relayAway      = "relayAway"
-	recordsRefused = "recordsRefused"
-	bounceRate     = "bounceRate"
-	complaintRate  = "complaintRate"
-	auditBroken    = "auditBroken"
-	campaignHeld   = "campaignHeld"
-	digestsLate    = "digestsLate"
-	webhookFailing = "webhookFailing"
-	webhookOff     = "webhookOff"
-)
-
-// names are all alerts.
-var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
-	redisForgets, redisAway, relayAway, recordsRefused, bounceRate, complaintRate, auditBroken,
-	campaignHeld, digestsLate, webhookFailing, webhookOff}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
@@ -50,26 +21,45 @@ const (
 	fewComplaints = 3
 )
 
-// findings returns the findings of every source. A source that fails has none, which is logged once.
+// check measures something, and returns what it found for each alert about it, wrong or not.
+type check func(context.Context, time.Time) ([]finding, error)
+
+// each returns a check that judges one answer.
+func each[T any](ask func(context.Context) (T, error), judge func(T) finding) check {
+	return func(ctx context.Context, _ time.Time) ([]finding, error) {
+		got, err := ask(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return []finding{judge(got)}, nil
+	}
+}
+
+// some returns the finding that there are n of what there should be none of.
+func some(alert string, n int, format string, args ...any) finding {
+	return finding{alert: alert, wrong: n > 0, value: float64(n), threshold: 1, text: fmt.Sprintf(format, args...)}
+}
+
+// findings returns the findings of every check. A check that fails has none, which is logged once.
 func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 	var all []finding
 	failed := map[string]bool{}
-	for _, source := range []struct {
+	for _, one := range []struct {
 		name string
-		ask  func(context.Context, time.Time) ([]finding, error)
+		ask  check
 	}{
 		{"queues", w.askQueues}, {"mail", w.askMail}, {"rates", w.askRates}, {"relays", w.askRelays},
-		{"accounts", w.askAccounts}, {"records", w.askRecords},
-		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
-		{"audit log", w.askAudit}, {"campaigns", w.askCampaigns}, {"digests", w.askDigests},
-		{"webhooks", w.askWebhooks},
+		{"accounts", each(w.parts.Troubled, judgeAccounts)}, {"records", w.askRecords},
+		{"memory of redis", w.askMemory}, {"evicted keys", each(w.parts.Evicted, judgeEvicted)},
+		{"durability of redis", each(w.parts.Durability, judgeDurability)}, {"audit log", w.askAudit},
+		{"campaigns", each(w.parts.Held, judgeCampaigns)}, {"digests", w.askDigests}, {"webhooks", w.askWebhooks},
 	} {
-		found, err := source.ask(ctx, now)
+		found, err := one.ask(ctx, now)
 		all = append(all, found...)
 		if err != nil {
-			failed[source.name] = true
-			if !w.unjudged[source.name] {
-				w.log.WarnContext(ctx, "no alert can be raised about something that can't be asked", "what", source.name,
+			failed[one.name] = true
+			if !w.unjudged[one.name] {
+				w.log.WarnContext(ctx, "no alert can be raised about something that can't be asked", "what", one.name,
 					"error", err)
 			}
 		}
@@ -81,7 +71,7 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 func (w *Watch) askQueues(ctx context.Context, now time.Time) ([]finding, error) {
 	var all []finding
 	for _, q := range w.opts.Queues {
-		counts, err := w.counts(ctx, q.Parts...)
+		counts, err := w.parts.Counts(ctx, q.Parts...)
 		if err != nil {
 			return all, err
 		}
@@ -141,7 +131,7 @@ func (w *Watch) askMail(ctx context.Context, now time.Time) ([]finding, error) {
 		return nil, nil
 	}
 	w.counted = now
-	c, err := w.counters(ctx, api.CounterQuery{})
+	c, err := w.parts.Counters(ctx, api.CounterQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +151,13 @@ func (w *Watch) askRates(ctx context.Context, now time.Time) ([]finding, error) 
 		return nil, nil
 	}
 	w.rated = now
-	got, err := w.rates(ctx, api.RatesQuery{From: now.Add(-ratesFor), By: "gateway"})
+	got, err := w.parts.Rates(ctx, api.RatesQuery{From: now.Add(-ratesFor), By: "gateway"})
 	if err != nil {
 		return nil, err
 	}
 	w.metrics.forget()
 	if len(got.Rates) == 0 { // accounts have relays of their own
-		if got, err = w.rates(ctx, api.RatesQuery{From: now.Add(-ratesFor)}); err != nil {
+		if got, err = w.parts.Rates(ctx, api.RatesQuery{From: now.Add(-ratesFor)}); err != nil {
 			return nil, err
 		}
 	}
@@ -213,14 +203,14 @@ func (w *Watch) askRelays(_ context.Context, now time.Time) ([]finding, error) {
 	}
 	var all []finding
 	found := map[string]bool{}
-	for _, a := range w.away() {
+	for _, a := range w.parts.Away() {
 		f := judgeRelay(a.Scope, now.Sub(a.Since), w.opts.RelayAway)
 		found[f.key()] = true
 		all = append(all, f)
 	}
 	for key, e := range w.standing {
-		if e.state.Alert == relayAway && !found[key] {
-			all = append(all, judgeRelay(e.state.Queue, 0, w.opts.RelayAway))
+		if e.Alert.Alert == relayAway && !found[key] {
+			all = append(all, judgeRelay(e.Queue, 0, w.opts.RelayAway))
 		}
 	}
 	return all, nil
@@ -266,135 +256,97 @@ func judgeLive(live, most int) finding {
 	}
 }
 
-func (w *Watch) askAccounts(ctx context.Context, _ time.Time) ([]finding, error) {
-	ids, err := w.troubled(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return []finding{judgeAccounts(ids)}, nil
-}
-
 func judgeAccounts(ids []string) finding {
-	return finding{
-		alert: accountTrouble, wrong: len(ids) > 0, value: float64(len(ids)), threshold: 1,
-		text: fmt.Sprintf("Mail of these accounts does not get through, because their login, token, certificate or sender is refused: %s. "+
-			"See why with postroom account list, and correct them.", some(ids)),
-	}
+	return some(accountTrouble, len(ids), "Mail of these accounts does not get through, because their login, token, "+
+		"certificate or sender is refused: %s. See why with postroom account list, and correct them.", first(ids))
 }
 
-func (w *Watch) askCampaigns(ctx context.Context, _ time.Time) ([]finding, error) {
-	held, err := w.held(ctx)
+func judgeCampaigns(held []string) finding {
+	return some(campaignHeld, len(held), "These campaigns stopped by themselves: %s. See why with postroom campaign "+
+		"show ID, and go on with postroom campaign resume ID, or cancel them.", first(held))
+}
+
+// askDigests judges how late digests are. The time of a pause that this process saw does not count: after it,
+// workers have as long as at any time.
+func (w *Watch) askDigests(ctx context.Context, now time.Time) ([]finding, error) {
+	if w.opts.DigestsLate <= 0 {
+		return nil, nil
+	}
+	counts, err := w.parts.Counts(ctx, queue.Digests)
 	if err != nil {
 		return nil, err
 	}
-	return []finding{{
-		alert: campaignHeld, wrong: len(held) > 0, value: float64(len(held)), threshold: 1,
-		text: fmt.Sprintf("These campaigns stopped by themselves: %s. See why with postroom campaign show ID, and go on "+
-			"with postroom campaign resume ID, or cancel them.", some(held)),
-	}}, nil
-}
-
-// refusedFor is how long a refused record counts after it was last read. Mail that waits for an account reads
-// that more often.
-const refusedFor = time.Hour
-
-func (w *Watch) askRecords(_ context.Context, now time.Time) ([]finding, error) {
-	for _, name := range w.refused() {
-		w.refusals[name] = now
+	late, err := w.parts.Late(ctx)
+	if err != nil {
+		return nil, err
 	}
-	maps.DeleteFunc(w.refusals, func(_ string, at time.Time) bool { return now.Sub(at) >= refusedFor })
-	return []finding{judgeRecords(slices.Sorted(maps.Keys(w.refusals)))}, nil
+	if counts[0].Paused {
+		w.rested = now
+	}
+	return []finding{judgeDigests(min(late, now.Sub(w.rested)), w.opts.DigestsLate)}, nil
 }
 
-func judgeRecords(names []string) finding {
+func judgeDigests(late, most time.Duration) finding {
 	return finding{
-		alert: recordsRefused, wrong: len(names) > 0, value: float64(len(names)), threshold: 1,
-		text: fmt.Sprintf("These records in Redis are refused, because they are not as Postroom wrote them, or the secret of this instance was changed: %s. "+
-			"The log says how. Find out who writes to Redis; enter secrets again, and delete tokens you did not make.",
-			some(names)),
+		alert: digestsLate, wrong: late >= most, value: late.Seconds(), threshold: most.Seconds(),
+		text: fmt.Sprintf("The oldest digest that is due is %s late. Does a process with role worker run? If so, its "+
+			"log says why digests wait, or there are more of them than workers.digests can make.",
+			late.Truncate(time.Second)),
 	}
 }
 
-// some names the first of many.
-func some(names []string) string {
+// askWebhooks judges the endpoints without a success, and those that Postroom switched off.
+func (w *Watch) askWebhooks(ctx context.Context, _ time.Time) ([]finding, error) {
+	failing, err := w.parts.Failing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []finding{judgeOff(failing)}
+	if w.opts.WebhookFailing > 0 {
+		all = append(all, judgeWebhooks(failing, w.opts.WebhookFailing))
+	}
+	return all, nil
+}
+
+func judgeOff(failing []webhooks.Failure) finding {
+	var off []string
+	for _, f := range failing {
+		if f.Off != "" {
+			off = append(off, fmt.Sprintf("%s (%s)", f.Endpoint, f.Off))
+		}
+	}
+	return some(webhookOff, len(off), "Postroom switched these webhook endpoints off, and they get no events: %s. "+
+		"Correct the receiver, switch it on with postroom webhook edit ID --on, and send what it missed with "+
+		"postroom webhook replay ID.", first(off))
+}
+
+// judgeWebhooks judges from the first to the last failed attempt: one event that an endpoint refused does not
+// count for longer because no other came.
+func judgeWebhooks(failing []webhooks.Failure, most time.Duration) finding {
+	var ids []string
+	var longest time.Duration
+	for _, f := range failing {
+		if f.Off != "" {
+			continue
+		}
+		failed := f.Last.Sub(f.Since)
+		if longest = max(longest, failed); failed >= most {
+			ids = append(ids, f.Endpoint)
+		}
+	}
+	return finding{
+		alert: webhookFailing, wrong: len(ids) > 0, value: longest.Seconds(), threshold: most.Seconds(),
+		text: fmt.Sprintf("These webhook endpoints took no event for up to %s: %s. Their events wait, and are given up "+
+			"after webhooks.attempts. See the answers with postroom webhook deliveries ID.",
+			longest.Truncate(time.Second), first(ids)),
+	}
+}
+
+// first names the first of many.
+func first(names []string) string {
 	named := strings.Join(names[:min(len(names), namedAtMax)], ", ")
 	if more := len(names) - namedAtMax; more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
 	return named
-}
-
-func (w *Watch) askMemory(ctx context.Context, _ time.Time) ([]finding, error) {
-	if w.opts.MemoryShare <= 0 {
-		return nil, nil
-	}
-	share, err := w.memoryShare(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return []finding{judgeMemory(share, w.opts.MemoryShare)}, nil
-}
-
-func judgeMemory(share, most float64) finding {
-	then := fmt.Sprintf("From %.0f %% on new mail is refused (redis.maxMemoryShare)", 100*most)
-	if share >= most {
-		then = "New mail is refused (redis.maxMemoryShare)"
-	}
-	return finding{
-		alert: redisMemory, wrong: share >= near*most, value: share, threshold: near * most,
-		text: fmt.Sprintf("Redis uses %.0f %% of its maxmemory. %s. Raise maxmemory, or cancel what need not be sent.", 100*share, then),
-	}
-}
-
-func (w *Watch) askEvicted(ctx context.Context, _ time.Time) ([]finding, error) {
-	n, err := w.evicted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return []finding{{
-		alert: redisEvicts, wrong: n > 0, value: float64(n), threshold: 1,
-		text: fmt.Sprintf("Redis has thrown away %d keys for want of memory: mail may be lost. Set maxmemory-policy noeviction, compare what was "+
-			"submitted with what was sent, and end this alert with redis-cli config resetstat.", n),
-	}}, nil
-}
-
-func (w *Watch) askDurability(ctx context.Context, _ time.Time) ([]finding, error) {
-	d, err := w.durability(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return []finding{judgeDurability(d)}, nil
-}
-
-func judgeDurability(d redisdb.Durability) finding {
-	return finding{
-		alert: redisForgets, wrong: len(d.Warnings) > 0, value: float64(len(d.Warnings)), threshold: 1,
-		text: strings.Join(d.Warnings, " "),
-	}
-}
-
-func (w *Watch) askAudit(context.Context, time.Time) ([]finding, error) {
-	ok, problem := w.intact()
-	return []finding{judgeAudit(ok, problem)}, nil
-}
-
-func judgeAudit(ok bool, problem string) finding {
-	f := finding{alert: auditBroken, wrong: !ok, threshold: 1, text: fmt.Sprintf(
-		"The audit log was tampered with: %s. See all of it with postroom audit --verify.", problem)}
-	if !ok {
-		f.value = 1
-	}
-	return f
-}
-
-// awayState returns the alert about a failing Redis, by the clock of this process. The cause is only logged:
-// it may contain addresses.
-func awayState(answers bool, now time.Time) state {
-	now = now.UTC().Truncate(time.Millisecond)
-	s := state{Alert: redisAway, Value: 1, Threshold: 1, Since: now, Judged: now}
-	s.Text = "Redis does not answer: no mail is accepted or sent. Bring it back; see redis.url and the log."
-	if answers {
-		s.Text = "Redis refuses to write: no mail is accepted or sent. Is its disk or its memory full, or is it a replica? The log has its words."
-	}
-	return s
 }

@@ -1,7 +1,13 @@
 // Package alerts tells operators whether the service is well. A [Watch] alerts them when mail stops or the
 // service is in trouble, without a monitoring system: with an event that webhooks deliver, a log line at
 // error level, and a metric. An [Overview] gathers what they need to know now: whether mail flows, what is
-// wrong, and where to fix it. The page at /, GET /v1/overview and `postroom overview` show it.
+// wrong, and where to fix it. The page at /, GET /v1/overview and `postroom overview` show it, and `postroom
+// doctor` lists what it found.
+//
+// Each problem has one check: checks.go measures it and words it, raise.go decides whether the alert about it
+// is raised or resolved, and alerts.go has its playbook and the first step to take. What is wrong with a single
+// account, gateway, endpoint or queue is in overview_troubles.go. Package server/why is something else: it
+// tells what became of the mail to one address.
 //
 // # Alerts
 //
@@ -17,6 +23,10 @@
 //	redisMemory     Redis is nearly as full as it may be; beyond that new mail is refused
 //	redisEvicts     Redis has thrown keys away
 //	redisForgets    Redis does not keep what it acknowledges, may throw it away, or fails to write it to disk
+//	relayAway       a relay with mail has not answered a process for too long
+//	bounceRate      many recipients that a gateway mailed within a day have dead addresses
+//	complaintRate   many of them complained
+//	auditBroken     entries of the audit log were changed, or are missing
 //	campaignHeld    campaigns stopped by themselves, because of their results, their account or their relay
 //	digestsLate     a digest that is due was not made for too long, and the queue digests is not paused
 //	webhookFailing  a webhook endpoint took no event for too long

@@ -34,10 +34,10 @@ func (m *metrics) forget() {
 func (m *metrics) show(standing map[string]entry, local map[string]state) {
 	up := map[string]bool{}
 	for _, e := range standing {
-		up[e.Alert] = true
+		up[e.Alert.Alert] = true
 	}
 	for _, s := range local {
-		up[s.Alert] = true
+		up[s.Alert.Alert] = true
 	}
 	for _, name := range names {
 		value := 0.0

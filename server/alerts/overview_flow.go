@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -89,7 +90,7 @@ func judged(r api.OverviewRate, few int) api.OverviewRate {
 
 const (
 	lookedAt = 200              // newest messages of a status that are read
-	late     = 5 * time.Minute  // how long a message that is due waits at most if mail flows
+	late     = 5 * time.Minute  // how long a message that is due waits at most if mail flows; see OverviewOptions
 	recent   = 10 * time.Minute // mail that was sent since then shows that mail flows
 )
 
@@ -121,18 +122,12 @@ func (o *Overview) flow(ctx context.Context, out *api.Overview) error {
 	}
 	last := relayTimes(f, sent.Messages)
 	var paused []string
-	if out.Account == "" { // the pauses of queues are the instance's
-		for _, name := range []string{"submit", "bulk"} {
-			q, err := o.QueueStatus(ctx, name)
-			if err != nil {
-				return err
-			}
-			if q.Paused {
-				paused = append(paused, map[string]string{"submit": "transactional", "bulk": "bulk"}[name])
-			}
+	for _, t := range out.Troubles { // so far, these are queues
+		if lane := map[string]string{"submit": "transactional", "bulk": "bulk"}[t.ID]; lane != "" {
+			paused = append(paused, lane)
 		}
 	}
-	say(f, out.Time, last, paused)
+	o.say(f, out.Time, last, paused)
 	return o.sayStuck(ctx, f, unsent, paused)
 }
 
@@ -180,7 +175,7 @@ func relayTimes(f *api.OverviewFlow, sent []api.LoggedMessage) (last time.Time) 
 }
 
 // say fills in the state and its sentence. last is when a message was last sent.
-func say(f *api.OverviewFlow, now, last time.Time, paused []string) {
+func (o *Overview) say(f *api.OverviewFlow, now, last time.Time, paused []string) {
 	due := f.Waiting + f.Paused
 	var waits time.Duration
 	if f.Oldest != nil {
@@ -192,7 +187,7 @@ func say(f *api.OverviewFlow, now, last time.Time, paused []string) {
 		f.Sentence = fmt.Sprintf("Sending is paused (%s mail): %s.", strings.Join(paused, " and "), waiting(due))
 	case f.Paused > 0:
 		f.State, f.Sentence = api.FlowPaused, fmt.Sprintf("Sending is paused: %s.", waiting(due))
-	case waits >= late:
+	case waits >= o.late:
 		f.State = api.FlowLate
 		f.Sentence = fmt.Sprintf("Mail is late: %s, and the oldest of them has been due for %s.", waiting(due),
 			waits.Truncate(time.Second))
@@ -222,4 +217,92 @@ func waiting(n int) string {
 		return "1 message that is due waits"
 	}
 	return fmt.Sprintf("%d messages that are due wait", n)
+}
+
+// sayStuck replaces the state and its sentence if no relay of an account takes its mail. unsent are messages
+// that are due or delayed, lookedAt of each at most.
+func (o *Overview) sayStuck(
+	ctx context.Context, f *api.OverviewFlow, unsent []api.OutboxMessage, paused []string,
+) error {
+	ids, n, err := o.stuck(ctx, unsent)
+	if err != nil || n == 0 {
+		return err
+	}
+	f.State = api.FlowStuck
+	wait := fmt.Sprintf("%d messages wait", n)
+	if n == 1 {
+		wait = "1 message waits"
+	}
+	if f.Waiting+f.Delayed > len(unsent) {
+		wait = "at least " + wait
+	}
+	if len(ids) == 1 {
+		f.Sentence = fmt.Sprintf("Mail of account %s is stuck: no relay takes it, and %s.", ids[0], wait)
+	} else {
+		f.Sentence = fmt.Sprintf("Mail of these accounts is stuck: %s. No relay takes it, and %s.", first(ids), wait)
+	}
+	if len(paused) > 0 {
+		f.Sentence += fmt.Sprintf(" Sending is paused, too (%s mail).", strings.Join(paused, " and "))
+	}
+	return nil
+}
+
+// stuck returns the accounts with mail that no relay takes, and how many of the messages are theirs.
+func (o *Overview) stuck(ctx context.Context, unsent []api.OutboxMessage) (ids []string, n int, err error) {
+	if len(unsent) == 0 {
+		return nil, 0, nil
+	}
+	gateways, err := o.Gateways(ctx, 0, listed)
+	if err != nil {
+		return nil, 0, err
+	}
+	away := map[string]bool{}
+	for _, g := range gateways.Gateways {
+		away[g.Gateway.Gateway] = isAway(g)
+	}
+	accounts := map[string]api.AccountInfo{}
+	for _, m := range unsent {
+		a, known := accounts[m.Account]
+		if !known {
+			a, err = o.Account(ctx, m.Account)
+			if err != nil && !fault.Is(err, fault.NotFound) {
+				return nil, 0, err
+			}
+			accounts[m.Account] = a
+		}
+		if takenByNone(m, a, away) {
+			ids, n = append(ids, m.Account), n+1
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), n, nil
+}
+
+// isAway reports whether a gateway took no mail when it was last used.
+func isAway(g api.GatewayInfo) bool { return g.State == "error" || g.State == "open" }
+
+// takenByNone reports whether all relays that may take a message are away: its gateway, or those of its
+// account for its lane.
+func takenByNone(m api.OutboxMessage, a api.AccountInfo, away map[string]bool) bool {
+	switch {
+	case m.Gateway != nil: // the one it asked for
+		return away[*m.Gateway]
+	case a.State == "held":
+		return true
+	}
+	for _, lane := range []api.Lane{m.Lane, ""} {
+		var all []bool
+		for _, r := range a.Gateways {
+			if r.Lane == lane {
+				all = append(all, away[r.Gateway])
+			}
+		}
+		if lane == "" && (a.SMTP != nil || len(a.Gateways) == 0) { // its own relay
+			all = append(all, a.State == "error")
+		}
+		if len(all) > 0 {
+			return !slices.Contains(all, false)
+		}
+	}
+	return false
 }

@@ -1,9 +1,8 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
@@ -32,13 +31,15 @@ type OverviewParts struct {
 
 // OverviewOptions are the settings. The zero value works.
 type OverviewOptions struct {
-	Now func() time.Time // the clock, for tests; nil: time.Now
+	Late time.Duration    // Age of the queue of transactional mail, from which on mail is late; zero: 5 minutes
+	Now  func() time.Time // the clock, for tests; nil: time.Now
 }
 
 // Overview gathers what operators have to know. It is safe for concurrent use.
 type Overview struct {
 	OverviewParts
-	now func() time.Time
+	now  func() time.Time
+	late time.Duration
 
 	mu       sync.Mutex
 	alerting int       // alerts that were on at asked
@@ -47,15 +48,13 @@ type Overview struct {
 
 // NewOverview returns an Overview. It does no I/O.
 func NewOverview(parts OverviewParts, o OverviewOptions) (*Overview, error) {
-	for field, value := range reflect.ValueOf(parts).Fields() {
-		if value.IsNil() {
-			return nil, fmt.Errorf("new overview: Parts.%s is missing", field.Name)
-		}
+	if err := complete(parts); err != nil {
+		return nil, err
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Overview{OverviewParts: parts, now: o.Now}, nil
+	return &Overview{OverviewParts: parts, now: o.Now, late: cmp.Or(o.Late, late)}, nil
 }
 
 // Of returns the overview of an account, or of the instance for "". days is the period: 1, 7 or 30; zero: 1.
@@ -72,7 +71,7 @@ func (o *Overview) Of(ctx context.Context, account string, days int) (api.Overvi
 	out := api.Overview{Account: account, Time: now, Days: days, From: begin(now, days, step),
 		Alerts: []api.OverviewAlert{}, Troubles: []api.OverviewTrouble{}}
 	for _, gather := range []func(context.Context, *api.Overview) error{
-		o.count, o.flow, o.failures, o.troubles, o.alerts,
+		o.count, o.queues, o.flow, o.failures, o.troubles, o.alerts,
 	} {
 		if err := gather(ctx, &out); err != nil {
 			return api.Overview{}, err
@@ -98,4 +97,16 @@ func (o *Overview) Alerting(ctx context.Context) int {
 		o.alerting, o.asked = len(known), o.now()
 	}
 	return o.alerting
+}
+
+// alerts fills in the alerts of the instance. An account has none.
+func (o *Overview) alerts(ctx context.Context, out *api.Overview) error {
+	if out.Account != "" {
+		return nil
+	}
+	on, err := o.Alerts(ctx)
+	for _, a := range on {
+		out.Alerts = append(out.Alerts, explain(a))
+	}
+	return err
 }

@@ -333,6 +333,20 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
+// TestPausedQueuesAreListed, for the whole instance only, with how to resume them.
+func TestPausedQueuesAreListed(t *testing.T) {
+	t.Parallel()
+	i := &wholeInstance{paused: map[string]bool{"notify": true}}
+	want := []api.OverviewTrouble{{Kind: "queue", ID: "notify", State: "paused", Text: "It holds 0 jobs.",
+		Do: []api.WhyStep{{Text: "Resume the queue", Command: "postroom queue resume notify", Page: "/webhooks"}}}}
+	if got := i.of(t, "", 1); !cmp.Equal(want, got.Troubles) || got.Flow.State != api.FlowIdle {
+		t.Errorf("%+v, %+v", got.Troubles, got.Flow)
+	}
+	if got := i.of(t, "a", 1).Troubles; len(got) > 0 {
+		t.Errorf("of an account: %+v", got)
+	}
+}
+
 // TestAnEndpointThatTakesMostIsNotSaidToTakeNothing: five failures in a row make it rest.
 func TestAnEndpointThatTakesMostIsNotSaidToTakeNothing(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,24 @@ const (
 	listed         = 1000 // gateways and endpoints that are looked at
 )
 
+// queues fills in the queues of the instance that are paused.
+func (o *Overview) queues(ctx context.Context, out *api.Overview) error {
+	if out.Account != "" {
+		return nil
+	}
+	for _, name := range []string{"submit", "bulk", "notify", "documents", "digests"} {
+		q, err := o.QueueStatus(ctx, name)
+		if err != nil {
+			return err
+		}
+		if q.Paused {
+			out.Troubles = append(out.Troubles, api.OverviewTrouble{Kind: "queue", ID: name, State: "paused",
+				Text: fmt.Sprintf("It holds %d jobs.", q.Jobs.Paused+q.Jobs.Waiting), Do: []api.WhyStep{resume(name)}})
+		}
+	}
+	return nil
+}
+
 // troubles fills in what is in trouble: of the instance, or of one account.
 func (o *Overview) troubles(ctx context.Context, out *api.Overview) error {
 	if out.Account != "" {
@@ -105,11 +123,8 @@ func keep(out *api.Overview, found []api.OverviewTrouble) {
 func troubleOfAccounts(a api.AccountInfo) api.OverviewTrouble {
 	id := a.Account.Account
 	return api.OverviewTrouble{Kind: "account", ID: id, State: a.State, Text: a.LastError, Since: a.LastErrorAt,
-		Do: []api.WhyStep{
-			{Text: "Try its login", Command: "postroom account verify " + id, Page: "/accounts"},
-			{Text: "See its mail", Command: "postroom outbox list --account " + id,
-				Page: "/outbox?account=" + url.QueryEscape(id)},
-		}}
+		Do: []api.WhyStep{step("Try its login", "account verify "+id, "/accounts"),
+			step("See its mail", "outbox list --account "+id, "/outbox?account="+url.QueryEscape(id))}}
 }
 
 // gatewayTroubles returns those of gateways, or of an account's routes to them (nil: all).
@@ -121,7 +136,7 @@ func gatewayTroubles(all []api.GatewayInfo, routes []api.Route) (found []api.Ove
 			continue
 		}
 		t := api.OverviewTrouble{Kind: "gateway", ID: id, State: g.State, Do: []api.WhyStep{
-			{Text: "Try its login", Command: "postroom gateway verify " + id, Page: "/gateways"}}}
+			step("Try its login", "gateway verify "+id, "/gateways")}}
 		if g.LastError != nil {
 			t.Text, t.Since = g.LastError.Response, &g.LastError.Time
 		}
@@ -142,8 +157,8 @@ func (o *Overview) endpointTrouble(ctx context.Context, now time.Time, e api.End
 	api.OverviewTrouble, error,
 ) {
 	t := api.OverviewTrouble{Kind: "endpoint", ID: e.ID, State: "failing", Since: e.FailingSince,
-		Text: e.DisabledReason, Do: []api.WhyStep{{Text: "See its deliveries",
-			Command: "postroom webhook deliveries " + e.ID, Page: "/webhooks/" + url.PathEscape(e.ID)}}}
+		Text: e.DisabledReason, Do: []api.WhyStep{step("See its deliveries",
+			"webhook deliveries "+e.ID, "/webhooks/"+url.PathEscape(e.ID))}}
 	if !e.Enabled {
 		t.State = "disabled"
 		return t, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/redisdb"
 )
@@ -96,7 +97,7 @@ func entries(rows map[string]string) map[string]entry {
 	for key, raw := range rows {
 		e := entry{raw: raw}
 		if err := json.Unmarshal([]byte(raw), &e.state); err != nil {
-			e.state = state{Alert: key}
+			e.state = state{Alert: api.Alert{Alert: key}}
 		}
 		all[key] = e
 	}
@@ -126,10 +127,9 @@ func (s store) swap(ctx context.Context, key string, now seen, d decision) (bool
 
 // eventLine returns the event of an alert that is raised or resolved, as it is written to the stream.
 func eventLine(d decision, at time.Time) (string, error) {
-	kind, data := event.AlertRaised, event.Alert{
-		Alert: d.next.Alert, Queue: d.next.Queue, Text: d.next.Text, Value: d.next.Value,
-		Threshold: d.next.Threshold, Since: d.next.Since,
-	}
+	a := d.next.Alert
+	kind, data := event.AlertRaised, event.Alert{Alert: a.Alert, Queue: a.Queue, Text: a.Text, Value: a.Value,
+		Threshold: a.Threshold, Since: a.Since}
 	if d.do == resolve {
 		kind, data.Resolved = event.AlertResolved, &at
 	}

@@ -37,8 +37,8 @@ func actual(t *testing.T, db *redisdb.DB) bench {
 	b := process(t, db, &instance{now: start}, func(o *Options) {
 		o.Queues = []Queue{{Name: "submit", Parts: []string{"submit", "submit-1", "submit-2"}, Age: time.Minute}}
 	})
-	b.checks.counts = queue.NewControl(db.Client()).Counts
-	b.durability, b.memoryShare, b.checks.evicted = db.Durability, db.MemoryShare, db.Evicted
+	b.parts.Counts = queue.NewControl(db.Client()).Counts
+	b.parts.Durability, b.parts.MemoryShare, b.parts.Evicted = db.Durability, db.MemoryShare, db.Evicted
 	return b
 }
 

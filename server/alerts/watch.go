@@ -3,53 +3,48 @@ package alerts
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/internal/redisdb/seal"
-	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/webhooks"
 )
 
-// Parts are what a Watch checks. All are needed.
+// Parts are what a Watch checks. All are required.
 type Parts struct {
-	DB       *redisdb.DB // stores alerts and their events, and is checked itself
-	Queues   *queue.Control
-	Mail     *outbox.Outbox
-	Accounts *accounts.Accounts
-	Relays   *routing.Router // of this process
-	Ring     *seal.Ring      // of this process; knows the records that it refused
-	Audit    *audit.Log
+	DB          *redisdb.DB // stores alerts and their events
+	Durability  func(context.Context) (redisdb.Durability, error)
+	MemoryShare func(context.Context) (float64, error)
+	Evicted     func(context.Context) (int64, error)
+
+	Counts   func(ctx context.Context, queues ...string) ([]queue.Counts, error)
+	Counters func(context.Context, api.CounterQuery) (api.Counters, error)
+	Rates    func(context.Context, api.RatesQuery) (api.Rates, error)
+	Troubled func(context.Context) ([]string, error)      // ids of the accounts in trouble
+	Away     func() []routing.Away                        // relays that do not answer this process
+	Refused  func() []string                              // records that this process refused of late
+	Intact   func() (bool, string)                        // whether the audit log is, and what is wrong with it
 	Held     func(context.Context) ([]string, error)      // ids of the campaigns that are held
 	Late     func(context.Context) (time.Duration, error) // of the oldest digest that is due; 0: none is
 	Failing  func(context.Context) ([]webhooks.Failure, error)
 }
 
-// checks are the sources of a check.
-type checks struct {
-	durability  func(context.Context) (redisdb.Durability, error)
-	memoryShare func(context.Context) (float64, error)
-	evicted     func(context.Context) (int64, error)
-	counts      func(ctx context.Context, queues ...string) ([]queue.Counts, error)
-	counters    func(context.Context, api.CounterQuery) (api.Counters, error)
-	rates       func(context.Context, api.RatesQuery) (api.Rates, error)
-	troubled    func(context.Context) ([]string, error)
-	away        func() []routing.Away
-	refused     func() []string
-	intact      func() (bool, string)
-	held        func(context.Context) ([]string, error)
-	late        func(context.Context) (time.Duration, error)
-	failing     func(context.Context) ([]webhooks.Failure, error)
+// complete returns an error if a field of parts is nil.
+func complete(parts any) error {
+	for field, value := range reflect.ValueOf(parts).Fields() {
+		if value.IsNil() {
+			return fmt.Errorf("package alerts: Parts.%s is missing", field.Name)
+		}
+	}
+	return nil
 }
 
 // Queue is one kind of work: a lane of mail, webhooks or digests.
@@ -86,7 +81,7 @@ const defaultEvery = 15 * time.Second
 
 // Watch raises and resolves the alerts of an instance. It is safe for concurrent use.
 type Watch struct {
-	checks
+	parts   Parts
 	opts    Options
 	store   store
 	log     *slog.Logger
@@ -107,20 +102,14 @@ type Watch struct {
 
 // New returns a Watch. It does no I/O.
 func New(p Parts, o Options) (*Watch, error) {
-	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil || p.Relays == nil ||
-		p.Ring == nil || p.Audit == nil || p.Held == nil || p.Late == nil ||
-		p.Failing == nil {
-		return nil, errors.New("watch: a database, queues, mail, accounts, relays, a key ring, the audit log, " +
-			"campaigns, digests and webhooks are needed")
+	if err := complete(p); err != nil {
+		return nil, err
 	}
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
 	return &Watch{
-		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
-			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away, p.Ring.Refused, p.Audit.Intact, p.Held, p.Late,
-			p.Failing},
-		opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
+		parts: p, opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		refusals: map[string]time.Time{},
 		local:    map[string]state{}, unjudged: map[string]bool{},

@@ -14,17 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -101,20 +97,17 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	if edit != nil {
 		edit(&o)
 	}
-	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{},
-		Accounts: &accounts.Accounts{}, Relays: &routing.Router{}, Ring: testkit.Ring(t, "secret"),
-		Audit: &audit.Log{}, Held: func(context.Context) ([]string, error) { return nil, nil },
-		Late:    func(context.Context) (time.Duration, error) { return 0, nil },
-		Failing: func(context.Context) ([]webhooks.Failure, error) { return nil, nil }}, o)
+	w, err := New(Parts{DB: db, Durability: i.Durability, MemoryShare: i.MemoryShare, Evicted: i.Evicted,
+		Counts: i.Counts, Counters: i.Counters, Rates: i.Rates, Troubled: i.Troubled,
+		Away:    func() []routing.Away { return i.away },
+		Refused: func() []string { return i.refused },
+		Intact:  func() (bool, string) { return i.tampered == "", i.tampered },
+		Held:    func(context.Context) ([]string, error) { return i.held, i.err },
+		Late:    func(context.Context) (time.Duration, error) { return i.late, i.err },
+		Failing: func(context.Context) ([]webhooks.Failure, error) { return i.hooks, i.err }}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Rates, i.Troubled,
-		func() []routing.Away { return i.away }, func() []string { return i.refused },
-		func() (bool, string) { return i.tampered == "", i.tampered },
-		func(context.Context) ([]string, error) { return i.held, i.err },
-		func(context.Context) (time.Duration, error) { return i.late, i.err },
-		func(context.Context) ([]webhooks.Failure, error) { return i.hooks, i.err }}
 	b.Watch = w
 	return b
 }
