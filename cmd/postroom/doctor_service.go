@@ -178,7 +178,7 @@ func (x *exam) api(ctx context.Context) []finding {
 	return append([]finding{{"token", ok, "accepted by Postroom " + s.Version, ""}}, x.alerts(s.Alerts)...)
 }
 
-// troubles lists what the overview has found. Accounts and gateways are not among it, because x.accounts tries
+// troubles lists what the overview has found. It leaves out accounts and gateways, because x.accounts tries
 // them.
 func (x *exam) troubles(ctx context.Context) []finding {
 	if x.away {

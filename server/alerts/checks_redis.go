@@ -65,7 +65,9 @@ func judgeDurability(d redisdb.Durability) finding {
 // CheckRedis returns the alerts about a Redis that no process may watch yet.
 func CheckRedis(ctx context.Context, db *redisdb.DB, memoryShare float64) (wrong []api.Alert, _ error) {
 	w := Watch{parts: Parts{MemoryShare: db.MemoryShare}, opts: Options{MemoryShare: memoryShare}}
-	for _, ask := range []check{w.askMemory, each(db.Evicted, judgeEvicted), each(db.Durability, judgeDurability)} {
+	for _, ask := range []check{
+		w.askMemory, each(db.Evicted, judgeEvicted), each(db.Durability, judgeDurability),
+	} {
 		now := time.Now()
 		found, err := ask(ctx, now)
 		if err != nil {

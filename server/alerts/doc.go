@@ -5,9 +5,9 @@
 // doctor` lists what it found.
 //
 // Each problem has one check: checks.go measures it and words it, raise.go decides whether the alert about it
-// is raised or resolved, and alerts.go has its playbook and the first step to take. What is wrong with a single
-// account, gateway, endpoint or queue is in overview_troubles.go. Package server/why is something else: it
-// tells what became of the mail to one address.
+// is raised or resolved, and alerts.go has its playbook and the first step to take. What is wrong with a
+// single account, gateway, endpoint or queue is in overview_troubles.go. Package server/why is something
+// else: it tells what became of the mail to one address.
 //
 // # Alerts
 //

@@ -90,7 +90,7 @@ func judged(r api.OverviewRate, few int) api.OverviewRate {
 
 const (
 	lookedAt = 200              // newest messages of a status that are read
-	late     = 5 * time.Minute  // how long a message that is due waits at most if mail flows; see OverviewOptions
+	late     = 5 * time.Minute  // how long a message that is due waits at most if mail flows; see Late
 	recent   = 10 * time.Minute // mail that was sent since then shows that mail flows
 )
 
