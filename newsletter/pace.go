@@ -3,6 +3,7 @@ package newsletter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // pace is how fast mail may go. Zero: none goes. Infinite: it is not bounded.
@@ -180,4 +183,148 @@ func earlier(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// quotaPause is how long a run waits for room in a quota before it asks again: a quota may be raised.
+const quotaPause = 5 * time.Second
+
+// reasonQuota is the reason of a campaign that waits for room in a quota. It goes on by itself.
+const reasonQuota = "quota"
+
+// sendWithin mails as many people as the quotas have room for, and gives back the room of those it didn't
+// try.
+func (b *batch) sendWithin(ctx, work context.Context, people []uint32) {
+	mailing := b.scan.mailings[0] // all variants have the same account
+	room, err := mailing.Reserve(work, len(people))
+	if err != nil {
+		b.noRoom(ctx, err)
+		return
+	}
+	b.scan.noteQuota("")
+	b.sendAll(ctx, work, people[:room.Messages])
+	if unsent := room.Messages - int(b.tried.Load()); unsent > 0 {
+		b.persist(work, "give back room in a quota", func() error { return mailing.Unreserve(work, room, unsent) })
+	}
+}
+
+// noRoom makes the scan wait because of a quota that is used up or can't be read.
+func (b *batch) noRoom(ctx context.Context, err error) {
+	pause, why := time.Second, "the quotas can't be asked"
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Limited {
+		pause, why = quotaPause, f.Message
+		b.scan.noteQuota(why)
+		if f.RetryAfter > 0 {
+			pause = min(pause, f.RetryAfter)
+		}
+	} else {
+		b.c.log.WarnContext(ctx, "quotas not asked; the batch is given back", "campaign", b.scan.c.id, "error", err)
+	}
+	b.scan.rest(b.c.opts.Now().Add(pause), why)
+}
+
+// noteQuota notes which quota has no room; empty: all have.
+func (s *scan) noteQuota(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quota = &why
+}
+
+// showQuota stores in the campaign that a quota keeps it waiting, or does no longer.
+func (c *keeper) showQuota(ctx context.Context, one *campaign, s *scan) error {
+	s.mu.Lock()
+	now := s.quota
+	s.quota = nil
+	s.mu.Unlock()
+	if now == nil || *now == one.Detail && (one.Reason == reasonQuota || one.Reason == "") {
+		return nil
+	}
+	_, err := c.change(ctx, "", one.id, func(s *stored) error {
+		s.Version--
+		if s.State != api.CampaignSending {
+			return nil
+		}
+		if s.Reason, s.Detail = "", *now; *now != "" {
+			s.Reason = reasonQuota
+		}
+		return nil
+	})
+	return err
+}
+
+// waitShown is how long a run mails nobody before the campaign says what it waits for, and how far the time
+// may move until that is written again.
+const waitShown = 3 * time.Second
+
+// goes notes that a mail was tried, so that the run does not wait.
+func (s *scan) goes(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.went = now
+}
+
+// waits returns what the run waits for; nil: for nothing that this process knows of.
+func (s *scan) waits(now time.Time) *api.CampaignWait {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == "" || now.Sub(s.went) < waitShown || now.Sub(s.until) > waitShown {
+		return nil
+	}
+	return waitUntil(s.why, s.lifts, now)
+}
+
+func waitUntil(reason string, until, now time.Time) *api.CampaignWait {
+	wait := &api.CampaignWait{Reason: reason}
+	if until.After(now) {
+		until = until.UTC().Truncate(time.Second)
+		wait.Until = &until
+	}
+	return wait
+}
+
+// waitsFor returns what the people wait for who are still to be mailed: the winner of a test, or their
+// windows. again is when the chunks are scanned again that aren't done. Nil: some of them can be mailed now,
+// or all were.
+func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWait {
+	var first time.Time
+	for _, at := range again {
+		if at.IsZero() || !at.After(now) {
+			return nil
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	switch {
+	case first.IsZero():
+		return nil
+	case !first.Equal(forWinner):
+		return waitUntil("the windows of the recipients are closed", first, now)
+	}
+	var decides time.Time
+	if t := trialOf(one.Campaign); t.metric != byHand && one.run().Tested != nil {
+		decides = one.run().Tested.Add(t.wait)
+	}
+	return waitUntil("the winner of the test is not decided", decides, now)
+}
+
+// showWait stores in the campaign what it waits for, or that it waits no longer.
+func (c *keeper) showWait(ctx context.Context, one *campaign, wait *api.CampaignWait) error {
+	old := one.Waits
+	if wait == old || wait != nil && old != nil && wait.Reason == old.Reason && near(wait.Until, old.Until) {
+		return nil
+	}
+	_, err := c.change(ctx, "", one.id, func(s *stored) error {
+		s.Version--
+		s.Waits = wait
+		return nil
+	})
+	return err
+}
+
+// near reports whether two times need not be told apart.
+func near(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Sub(*b).Abs() <= waitShown
 }
