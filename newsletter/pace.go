@@ -105,7 +105,7 @@ func (c *keeper) takeTurns(ctx context.Context, s *scan, now time.Time) error {
 		if float64(len(s.ahead)*turn) >= s.c.Rate || s.paid >= batchPeople {
 			return nil
 		}
-		answer, err := c.Limits.Take(ctx, []limits.Scope{scope}, turn, "")
+		answer, err := c.Limits.Reserve(ctx, []limits.Scope{scope}, turn, "")
 		if err != nil {
 			return err
 		}

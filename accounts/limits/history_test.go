@@ -34,7 +34,7 @@ type history struct {
 func (h *history) come(t *rapid.T, reservation Reservation, n int) {
 	scope := h.scope
 	scope.Bulk = h.mixed && n < 4
-	a, err := h.Take(t.Context(), []Scope{scope}, n, reservation)
+	a, err := h.Reserve(t.Context(), []Scope{scope}, n, reservation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (s Scope) forBulk() Scope {
 	return Scope{Name: s.Name + ":bulk", Rate: r}
 }
 
-// reason returns why a message waits in a scope, in words. code is a reason of take.lua.
+// reason returns why a message waits in a scope, in words. code is a reason of reserve.lua.
 func (s Scope) reason(code string) string {
 	name, isBulk := strings.CutSuffix(strings.Replace(s.Name, ":", " ", 1), ":bulk")
 	text := name + ": " + s.Rate.reason(code)
@@ -68,7 +68,7 @@ func (s Scope) reason(code string) string {
 	return text
 }
 
-// The reasons of take.lua.
+// The reasons of reserve.lua.
 const (
 	bySecond   = "s"
 	byMinute   = "m"
@@ -76,7 +76,7 @@ const (
 	byThrottle = "t"
 )
 
-// reason returns a reason of take.lua in words.
+// reason returns a reason of reserve.lua in words.
 func (r Rate) reason(code string) string {
 	switch code {
 	case bySecond:

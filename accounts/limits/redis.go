@@ -16,8 +16,8 @@ import (
 var lua embed.FS
 
 var (
-	prelude    = redisdb.Source(lua, "lua/prelude.lua")
-	takeScript = redisdb.NewScript[takeArgs, takeReply]("limits/take", redisdb.Source(lua, "lua/take.lua"),
+	prelude       = redisdb.Source(lua, "lua/prelude.lua")
+	reserveScript = redisdb.NewScript[reserveArgs, reserveReply]("limits/reserve", redisdb.Source(lua, "lua/reserve.lua"),
 		prelude)
 	throttleScript = redisdb.NewScript[throttleArgs, throttleReply]("limits/throttle",
 		redisdb.Source(lua, "lua/throttle.lua"), prelude)
@@ -28,13 +28,13 @@ var (
 		prelude)
 )
 
-type takeArgs struct {
+type reserveArgs struct {
 	TestNow    string
 	Recipients int
-	Scopes     []any // seven of each scope, which take.lua names
+	Scopes     []any // seven of each scope, which reserve.lua names
 }
 
-type takeReply struct {
+type reserveReply struct {
 	Word        string // OK or WAIT
 	Full        int    // number of the full scope, from 1
 	At          int64  // microseconds
@@ -86,15 +86,15 @@ func (s store) clock() string {
 	return strconv.FormatInt(s.now().UnixMicro(), 10)
 }
 
-func (s store) take(ctx context.Context, scopes []Scope, n int, entries []entry) (takeReply, error) {
+func (s store) take(ctx context.Context, scopes []Scope, n int, entries []entry) (reserveReply, error) {
 	keys := make([]string, len(scopes))
-	args := takeArgs{TestNow: s.clock(), Recipients: n, Scopes: make([]any, 0, 7*len(scopes))}
+	args := reserveArgs{TestNow: s.clock(), Recipients: n, Scopes: make([]any, 0, 7*len(scopes))}
 	for i, scope := range scopes {
 		keys[i] = scopeKey(scope.Name)
 		r, p := scope.Rate, entryIn(entries, scope.Name)
 		args.Scopes = append(args.Scopes, r.PerSecond, r.PerMinute, r.PerDay, r.Burst, p.mark(), p.generation, p.at)
 	}
-	reply, err := takeScript.Run(ctx, s.db.Client(), keys, args)
+	reply, err := reserveScript.Run(ctx, s.db.Client(), keys, args)
 	if err == nil && reply.Word == "WAIT" && reply.Reason == "" {
 		// the message came early, and still waits for the same reason
 		reply.Reason = entryIn(entries, scopes[reply.Full-1].Name).reason
@@ -102,7 +102,7 @@ func (s store) take(ctx context.Context, scopes []Scope, n int, entries []entry)
 	return reply, err
 }
 
-// mark returns what a message has in a scope, as take.lua reads it.
+// mark returns what a message has in a scope, as reserve.lua reads it.
 func (e entry) mark() string {
 	switch {
 	case e.scope == "":

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Reservation is a text that a waiting message keeps between two calls of [Limits.Take]. Only this package
+// Reservation is a text that a waiting message keeps between two calls of [Limits.Reserve]. Only this package
 // reads it. An empty or unreadable one counts as none.
 type Reservation string
 
@@ -46,7 +46,7 @@ func (s Reservation) entries() []entry {
 
 // makeReservation returns the reservation of the entries of a message and of a reply: the scopes that it
 // passed, and the full one.
-func makeReservation(had []entry, asked []Scope, r takeReply) Reservation {
+func makeReservation(had []entry, asked []Scope, r reserveReply) Reservation {
 	entries := make([]entry, 0, len(had)+r.Full)
 	for i, s := range asked[:r.Full] {
 		entries = append(entries, entry{scope: s.Name, passed: i < r.Full-1, generation: r.Generations[i]})

@@ -38,7 +38,7 @@ func on(t testing.TB, db *redisdb.DB) *bench {
 // take asks for n in the given scopes.
 func (b *bench) take(t testing.TB, reservation Reservation, n int, scopes ...Scope) Answer {
 	t.Helper()
-	a, err := b.Take(t.Context(), scopes, n, reservation)
+	a, err := b.Reserve(t.Context(), scopes, n, reservation)
 	if err != nil {
 		t.Fatal(err)
 	}

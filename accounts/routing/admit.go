@@ -120,7 +120,7 @@ func (a *attempt) fullName(c candidate) string { return c.scope + string(a.d.Lan
 // take asks limits. If they can't be asked, nothing is sent: mail that is not counted could exceed a limit.
 func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...limits.Scope) (limits.Answer,
 	bool) {
-	answer, err := a.Limits.Take(ctx, scopes, len(a.results.left), had)
+	answer, err := a.Limits.Reserve(ctx, scopes, len(a.results.left), had)
 	if err == nil {
 		return answer, true
 	}

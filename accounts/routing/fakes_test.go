@@ -231,8 +231,8 @@ type fakeLimits struct {
 	away   bool
 }
 
-func (f *fakeLimits) Take(_ context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (
-	limits.Answer, error) {
+func (f *fakeLimits) Reserve(_ context.Context, scopes []limits.Scope, n int,
+	reservation limits.Reservation) (limits.Answer, error) {
 	if f.away {
 		return limits.Answer{}, fault.New(fault.Unavailable, "", "Redis is away")
 	}

@@ -38,7 +38,7 @@ type Sender interface {
 
 // Limits admits messages to relays. It is limits.Limits.
 type Limits interface {
-	Take(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer,
+	Reserve(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer,
 		error)
 	Throttled(ctx context.Context, scope string, retryAfter time.Duration) error
 	State(ctx context.Context, scope string) (limits.State, error)

@@ -267,8 +267,8 @@ type countingLimits struct {
 	takes int
 }
 
-func (l *countingLimits) Take(ctx context.Context, scopes []limits.Scope, n int,
+func (l *countingLimits) Reserve(ctx context.Context, scopes []limits.Scope, n int,
 	reservation limits.Reservation) (limits.Answer, error) {
 	l.takes++
-	return l.Limits.Take(ctx, scopes, n, reservation)
+	return l.Limits.Reserve(ctx, scopes, n, reservation)
 }

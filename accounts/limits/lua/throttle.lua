@@ -23,7 +23,7 @@ else
   pause = now + asked
 end
 
--- without its spec, the scope begins a new generation at the next call of take.lua: older reservations become void
+-- without its spec, the scope begins a new generation at the next call of reserve.lua: older reservations become void
 redis.call('HDEL', KEYS[1], 'spec')
 redis.call('HSET', KEYS[1], 'pause', whole(pause), 'strikes', whole(strikes), 'paced', '0')
 if redis.call('PTTL', KEYS[1]) * 1000 < pause + OVER - now then expire(KEYS[1], pause + OVER - now) end

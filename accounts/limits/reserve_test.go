@@ -358,7 +358,7 @@ func TestNamesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, name := range []string{"", "account:a b"} {
-		if _, err := b.Take(t.Context(), []Scope{{Name: name}}, 1, ""); err == nil {
+		if _, err := b.Reserve(t.Context(), []Scope{{Name: name}}, 1, ""); err == nil {
 			t.Errorf("%q was taken for a scope", name)
 		}
 	}
@@ -378,7 +378,7 @@ func TestTwoProcesses(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				for range 5 {
-					a, err := l.Take(t.Context(), []Scope{x}, 1, "")
+					a, err := l.Reserve(t.Context(), []Scope{x}, 1, "")
 					if err != nil {
 						t.Error(err)
 					}
@@ -438,11 +438,11 @@ func TestRedisAway(t *testing.T) {
 	defer cancel()
 	for name, call := range map[string]func() error{
 		"rated": func() error {
-			_, err := l.Take(ctx, []Scope{account(Rate{PerSecond: 1})}, 1,
+			_, err := l.Reserve(ctx, []Scope{account(Rate{PerSecond: 1})}, 1,
 				"")
 			return err
 		},
-		"unrated":   func() error { _, err := l.Take(ctx, []Scope{account(Rate{})}, 1, ""); return err },
+		"unrated":   func() error { _, err := l.Reserve(ctx, []Scope{account(Rate{})}, 1, ""); return err },
 		"throttled": func() error { return l.Throttled(ctx, "account:x", 0) },
 		"state":     func() error { _, err := l.State(ctx, "account:x"); return err },
 		"connect":   func() error { _, err := l.Connect(ctx, "account:x", 1); return err },
@@ -470,8 +470,8 @@ func TestStateExpires(t *testing.T) {
 	}
 }
 
-// BenchmarkTake shows what asking costs, and how many commands a message costs in all, waits included.
-func BenchmarkTake(b *testing.B) {
+// BenchmarkReserve shows what asking costs, and how many commands a message costs in all, waits included.
+func BenchmarkReserve(b *testing.B) {
 	for _, row := range []struct {
 		name   string
 		scopes []Scope
@@ -496,7 +496,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-func ExampleLimits_Take() {
+func ExampleLimits_Reserve() {
 	ctx := context.Background()
 	db, err := redisdb.Open(ctx, redisdb.Options{Dir: "data"})
 	if err != nil {
@@ -511,7 +511,7 @@ func ExampleLimits_Take() {
 	}
 	scopes := []Scope{{Name: "account:shop", Rate: Rate{PerMinute: 30}},
 		{Name: "gateway:relay", Rate: Rate{PerSecond: 5, Burst: 20}}}
-	answer, err := l.Take(ctx, scopes, 1, "")
+	answer, err := l.Reserve(ctx, scopes, 1, "")
 	if err == nil && !answer.OK {
 		fmt.Println("come back at", answer.At, "with", answer.Reservation, "because of", answer.Reason)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Answer is the result of [Limits.Take].
+// Answer is the result of [Limits.Reserve].
 type Answer struct {
 	// OK: go now. The fields below are empty then.
 	OK bool
@@ -21,12 +21,12 @@ type Answer struct {
 	Reason string
 }
 
-// Take asks for n recipients (below 1: 1) in each scope, in order. had is the reservation of the last answer
+// Reserve asks for n recipients (below 1: 1) in each scope, in order. had is the reservation of the last answer
 // to the same message, empty at first. Scopes that the message has paid for are passed. A reservation for a
 // scope that is not asked now is kept, so that a message may wait at several gateways. If Redis is
 // unreachable the error is of kind fault.Unavailable; the message is then not admitted, though it may have
 // been charged.
-func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, had Reservation) (Answer, error) {
+func (l *Limits) Reserve(ctx context.Context, scopes []Scope, n int, had Reservation) (Answer, error) {
 	asked, err := l.asked(ctx, scopes)
 	if err != nil {
 		return Answer{}, err
