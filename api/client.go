@@ -117,6 +117,19 @@ func answer[Out any](ctx context.Context, c *Client, r request) (out Out, err er
 	return out, nil
 }
 
+// copy sends a request and writes the response to w while it arrives.
+func (c *Client) copy(ctx context.Context, r request, w io.Writer) error {
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end, or given up
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return r.failed(err)
+	}
+	return nil
+}
+
 // failure decodes the problem of a response. A proxy may have sent another body.
 func failure(resp *http.Response, body []byte) error {
 	f := &Failure{}

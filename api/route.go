@@ -59,15 +59,7 @@ type Download[Query any] string
 func (d Download[Query]) Do(ctx context.Context, c *Client, q Query, w io.Writer, ids ...any) error {
 	req := newRequest(string(d), ids)
 	req.query = values(q)
-	resp, err := c.untimed().send(ctx, req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end, or given up
-	if _, err := io.Copy(w, resp.Body); err != nil {
-		return req.failed(err)
-	}
-	return nil
+	return c.untimed().copy(ctx, req, w)
 }
 
 // PageQuery asks for a page of a list.

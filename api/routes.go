@@ -4,6 +4,8 @@ package api
 const (
 	// Submit queues a message for delivery. Once it returns without error, the message is durable.
 	Submit Call[SubmitRequest, SubmitAnswer] = "POST /v1/submit"
+	// SubmitAs is Submit for an account that the path names.
+	SubmitAs Call[SubmitRequest, SubmitAnswer] = "POST /v1/account/{account}/submit"
 
 	// ListOutbox lists queued messages, oldest first.
 	ListOutbox Call[OutboxQuery, OutboxPage] = "GET /v1/outbox"
@@ -161,6 +163,19 @@ const (
 	ListSessions Call[SessionQuery, Sessions] = "GET /v1/sessions"
 	// EndSession ends a session of the pages.
 	EndSession Fetch[Deleted] = "DELETE /v1/sessions/{id}"
+
+	// GetMe shows the person of the session. This route and the next ones refuse tokens.
+	GetMe Fetch[Me] = "GET /v1/me"
+	// ChangePassword replaces the person's password, and ends the person's other sessions.
+	ChangePassword Call[PasswordChange, Me] = "POST /v1/me/password"
+	// EnrolTOTP makes a secret for an app that shows codes.
+	EnrolTOTP Call[PasswordProof, TOTPSecret] = "POST /v1/me/totp"
+	// ConfirmTOTP makes logins need codes, and ends the person's other sessions.
+	ConfirmTOTP Call[TOTPCode, RecoveryCodes] = "POST /v1/me/totp/confirm"
+	// RemoveTOTP makes logins need no codes any more, and ends the person's other sessions.
+	RemoveTOTP Call[PasswordProof, Me] = "POST /v1/me/totp/remove"
+	// ChooseAccount chooses the account that the session acts for.
+	ChooseAccount Call[AccountChoice, Me] = "POST /v1/me/account"
 
 	// ListAudit lists the audit log: who did what, newest first.
 	ListAudit Call[AuditQuery, AuditPage] = "GET /v1/audit"
@@ -377,6 +392,9 @@ const (
 	DecideCampaign Call[CampaignWinner, CampaignRun] = "POST /v1/campaigns/{campaign}/winner"
 	// GetCampaignStats shows the numbers of a campaign.
 	GetCampaignStats Call[CampaignStatsQuery, CampaignStats] = "GET /v1/campaigns/{campaign}/stats"
+	// WatchCampaignStats writes the numbers of a campaign each second, as server-sent events, while it is under
+	// way.
+	WatchCampaignStats Download[CampaignStatsQuery] = "GET /v1/campaigns/{campaign}/stats/live"
 	// RecountCampaign compares the counters of a campaign with what is stored of each recipient.
 	RecountCampaign Fetch[CampaignRecount] = "POST /v1/campaigns/{campaign}/recount"
 

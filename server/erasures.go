@@ -33,11 +33,8 @@ func (e erasureRoutes) getErasure(ctx context.Context, in *getErasureInput) (api
 func (s *Server) erasureRoutes() group {
 	erasures := erasureRoutes{erasures: s.parts.Erasures}
 	return group{"Erasures", "Persons erased everywhere, and what there is of a person.", []route{
-		post("/v1/people/erase", own(api.ScopeAPI), changes("erasure", ""), erasures.erasePerson, "erasePerson",
-			"Erase a person everywhere; the answer is the same whether the person is known or not"),
-		get("/v1/people/erasures/{id}", own(api.ScopeAPI), erasures.getErasure, "getErasure",
-			"Show how far an erasure is, or its receipt"),
-		long(post("/v1/people/export", own(api.ScopeAPI), changes("export", ""), erasures.exportPerson,
-			"exportPerson", "Return what there is of a person")),
+		on(api.ErasePerson, own(api.ScopeAPI), changes("erasure", ""), erasures.erasePerson),
+		get(api.GetErasure, own(api.ScopeAPI), erasures.getErasure),
+		long(on(api.ExportPerson, own(api.ScopeAPI), changes("export", ""), erasures.exportPerson)),
 	}}
 }

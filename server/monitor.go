@@ -37,12 +37,11 @@ func NewMonitor(access *access.Access, state State, o Options) (*Server, error) 
 }
 
 func (i instanceRoutes) healthRoute() route {
-	return get("/health", public(), i.getHealth, "health", "Show whether the process is alive")
+	return get(api.GetHealth, public(), i.getHealth)
 }
 
 func (i instanceRoutes) readyRoute() route {
-	return get("/ready", public(), i.getReady, "ready",
-		"Show whether mail can be accepted, and what Redis can lose in a crash")
+	return get(api.GetReady, public(), i.getReady)
 }
 
 func (i instanceRoutes) metricsRoute(apart bool) route {

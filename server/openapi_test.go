@@ -18,6 +18,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
 )
 
 var update = flag.Bool("update", false, "write the OpenAPI document to testdata, after raising specVersion")
@@ -48,6 +51,26 @@ func TestContractIsLocked(t *testing.T) {
 	}
 	if err := os.WriteFile(file, spec.yaml, 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestEveryOperationHasItsRoute: the table of routes has each operation of package api once, under its heading.
+func TestEveryOperationHasItsRoute(t *testing.T) {
+	t.Parallel()
+	routes := map[string][]string{}
+	for _, g := range setup(t).routes() {
+		for _, r := range g.routes {
+			if r.id != "" {
+				routes[r.id] = append(routes[r.id], g.name)
+			}
+		}
+	}
+	want := map[string][]string{}
+	for _, o := range api.Operations() {
+		want[o.ID] = append(want[o.ID], o.Group)
+	}
+	if diff := cmp.Diff(want, routes); diff != "" {
+		t.Errorf("(-operations +routes)\n%s", diff)
 	}
 }
 

@@ -87,24 +87,9 @@ type statuser interface{ status() int }
 // handler handles a parsed request. It returns the answer or an error.
 type handler[I, O any] func(ctx context.Context, in *I) (O, error)
 
-func get[I, O any](path string, r right, h handler[I, O], id, summary string) route {
-	return on(http.MethodGet, path, r, unlogged("reads"), h, id, summary)
-}
-
-func post[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
-	return on(http.MethodPost, path, r, a, h, id, summary)
-}
-
-func put[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
-	return on(http.MethodPut, path, r, a, h, id, summary)
-}
-
-func patch[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
-	return on(http.MethodPatch, path, r, a, h, id, summary)
-}
-
-func remove[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
-	return on(http.MethodDelete, path, r, a, h, id, summary)
+// get is a route that changes nothing.
+func get[R ~string, I, O any](to R, r right, h handler[I, O]) route {
+	return on(to, r, unlogged("reads"), h)
 }
 
 // plain is a route outside the OpenAPI document that writes its own answer.
@@ -134,10 +119,25 @@ func long(r route) route {
 	return r
 }
 
-// on makes a route of a typed handler.
-func on[I, O any](method, path string, r right, a audited, h handler[I, O], id, summary string) route {
+// operations are the operations of the API, by their methods and paths.
+var operations = sync.OnceValue(func() map[string]api.Operation {
+	all := map[string]api.Operation{}
+	for _, o := range api.Operations() {
+		all[o.Method+" "+o.Path] = o
+	}
+	return all
+})
+
+// on makes a route of the API of a typed handler. A route that is none of its operations is a programmer's
+// error: it panics when the routes are made.
+func on[R ~string, I, O any](to R, r right, a audited, h handler[I, O]) route {
+	asked := strings.Fields(strings.TrimSuffix(string(to), "?")) // the third is a media type
+	o, ok := operations()[asked[0]+" "+asked[1]]
+	if !ok {
+		panic("server: api.Operations has no " + string(to))
+	}
 	return route{
-		method: method, path: path, right: r, audited: a, id: id, summary: summary, limit: smallBody,
+		method: o.Method, path: o.Path, right: r, audited: a, id: o.ID, summary: o.Summary, limit: smallBody,
 		input: reflect.TypeFor[I](), output: reflect.TypeFor[O](),
 		bind: func(s *Server, r route) echo.HandlerFunc {
 			inputs := inputOf(r.input)

@@ -227,8 +227,8 @@ const mediaJSONL = "application/x-ndjson"
 
 // upload is a route whose body is a file of any size, read while it arrives. It is the field File of the
 // input. If that has a field Media, the file may also be JSONL.
-func upload[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
-	row := on(http.MethodPost, path, r, a, h, id, summary)
+func upload[R ~string, I, O any](to R, r right, a audited, h handler[I, O]) route {
+	row := on(to, r, a, h)
 	row.bind = func(s *Server, row route) echo.HandlerFunc {
 		inputs := inputOf(row.input)
 		return func(c echo.Context) error {

@@ -23,7 +23,6 @@ func (y whyRoutes) whyTo(ctx context.Context, in *whyInput) (api.Why, error) {
 func (s *Server) whyRoutes() group {
 	routes := whyRoutes{why: s.parts.Why}
 	return group{"Why", "Why mail did not arrive.", []route{
-		get("/v1/to/{address}", own(api.ScopeAPI), routes.whyTo, "whyTo",
-			"Say why an address did or did not get its mail, from all that is known of it"),
+		get(api.WhyTo, own(api.ScopeAPI), routes.whyTo),
 	}}
 }
