@@ -65,6 +65,8 @@ func run(ctx context.Context, args []string, con *console) int {
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
+	case len(args) == 1 && args[0] == "api":
+		args = []string{"api", "--help"}
 	case args[0] == "--version": // no flag for all commands, because templates have versions too
 		args[0] = "version"
 	}

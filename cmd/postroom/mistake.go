@@ -27,7 +27,7 @@ func mistake(err *kong.ParseError) string {
 		if m[2] != "" {
 			return text + "; did you mean " + strings.ReplaceAll(m[2], `"`, "") + "?"
 		}
-		if n.Parent != nil {
+		if n.Parent != nil && len(n.Children) <= 20 {
 			text += "; there are " + alternatives(names(n))
 		}
 		return text

@@ -122,6 +122,7 @@ func commands() []verb {
 			help:  "The secret that seals passwords: after a change of it, and for receivers of webhooks.",
 			below: secretVerbs()},
 	}), grouped("other", []verb{
+		{name: "api", help: "Call any operation of the HTTP API.", run: &struct{}{}, more: operationHelp},
 		{name: "completion", help: "Print the completion of commands and flags for bash, zsh or fish.",
 			run: &completionCmd{}, more: completionHelp},
 		{name: "complete", help: "Print what may come next, for these completions.", run: &completeCmd{},
@@ -136,6 +137,9 @@ func needed(args []string) []verb {
 	all := commands()
 	if len(args) > 0 {
 		if i := slices.IndexFunc(all, func(v verb) bool { return v.name == args[0] }); i >= 0 {
+			if all[i].name == "api" {
+				all[i].below = operationVerbs(args[1:])
+			}
 			return all[i : i+1]
 		}
 	}
