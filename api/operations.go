@@ -30,8 +30,8 @@ func (o Operation) Params() (names []string) {
 	return names
 }
 
-// Do sends a request and writes the response to w while it arrives. The ids replace the braces of the path, in
-// order. An upload and a response that isn't JSON have no timeout except ctx's.
+// Do sends a request and writes the response to w while it arrives. The ids replace the braces of the path,
+// in order. An upload and a response that isn't JSON have no timeout except ctx's.
 func (o Operation) Do(
 	ctx context.Context, c *Client, q url.Values, body io.Reader, w io.Writer, ids ...any,
 ) error {

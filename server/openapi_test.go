@@ -54,7 +54,8 @@ func TestContractIsLocked(t *testing.T) {
 	}
 }
 
-// TestEveryOperationHasItsRoute: the table of routes has each operation of package api once, under its heading.
+// TestEveryOperationHasItsRoute: the table of routes has each operation of package api once, under its
+// heading.
 func TestEveryOperationHasItsRoute(t *testing.T) {
 	t.Parallel()
 	routes := map[string][]string{}
