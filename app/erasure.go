@@ -186,12 +186,12 @@ func (a *App) exportMessages(ctx context.Context, w outbox.Whom, into *api.Perso
 }
 
 func (a *App) eraseDeliveries(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
-	return webhooks.Persons{Webhooks: a.webhooks}.Erase(ctx, w.Account, w.Traces,
+	return a.webhooks.Erase(ctx, w.Account, w.Traces,
 		func(n int) error { return tally("deliveries", n) })
 }
 
 func (a *App) exportDeliveries(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
-	return webhooks.Persons{Webhooks: a.webhooks}.Personal(ctx, w.Account, w.Traces, func(d api.Delivery) error {
+	return a.webhooks.Personal(ctx, w.Account, w.Traces, func(d api.Delivery) error {
 		into.Deliveries = append(into.Deliveries, api.PersonalDelivery{Endpoint: d.Endpoint, ID: d.ID,
 			Created: d.Created, Event: d.Body})
 		return nil

@@ -22,7 +22,7 @@ const (
 // does not grow with the deliveries that there are. Of those that were made again, by hand or by a
 // replay, the last one is among them. Beyond 5,000 pairs of an event and an endpoint the rest is left
 // out, and the answer is partial.
-func (w *base) DeliveriesAbout(ctx context.Context, account string, bound bool, events []string) (
+func (w *Webhooks) DeliveriesAbout(ctx context.Context, account string, bound bool, events []string) (
 	api.MessageDeliveries, error) {
 	var out api.MessageDeliveries
 	s, err := w.dir.latest(ctx)
@@ -61,7 +61,7 @@ func (w *base) DeliveriesAbout(ctx context.Context, account string, bound bool, 
 
 // withAgain reads first deliveries of events, and the last ones by which these were sent again. Those that do
 // not exist are left out.
-func (w *base) withAgain(ctx context.Context, firsts []ref) (found []api.Delivery, _ error) {
+func (w *Webhooks) withAgain(ctx context.Context, firsts []ref) (found []api.Delivery, _ error) {
 	pipe, again := w.store.client.Pipeline(), make([]*redis.StringCmd, len(firsts))
 	for i, r := range firsts {
 		again[i] = pipe.Get(ctx, againKey(r.Endpoint, r.Delivery))

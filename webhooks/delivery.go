@@ -33,7 +33,7 @@ func (o outcome) status() string {
 
 // Deliveries returns a page of an endpoint's deliveries, newest first, pending ones included. Pages count
 // from 0.
-func (w *base) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage,
+func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage,
 	error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.DeliveryPage{}, err
@@ -46,7 +46,7 @@ func (w *base) Deliveries(ctx context.Context, endpoint string, page, pageSize i
 }
 
 // deliveries reads deliveries that a list of an endpoint has.
-func (w *base) deliveries(ctx context.Context, endpoint, list string, from, pageSize int) (api.DeliveryPage,
+func (w *Webhooks) deliveries(ctx context.Context, endpoint, list string, from, pageSize int) (api.DeliveryPage,
 	error) {
 	ids, total, err := w.store.page(ctx, endpoint, list, from, pageSize)
 	if err != nil {
@@ -71,7 +71,7 @@ func (w *base) deliveries(ctx context.Context, endpoint, list string, from, page
 }
 
 // Delivery returns one delivery with the body that is sent.
-func (w *base) Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error) {
+func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.Delivery{}, err
 	}
@@ -96,7 +96,7 @@ func (w *base) Delivery(ctx context.Context, endpoint, id string) (api.Delivery,
 
 // Redeliver sends the event of a delivery again, as a new delivery with the webhook-id of the first. A
 // receiver that has seen the event can recognize it by that id.
-func (w *base) Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error) {
+func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error) {
 	if err := w.active(ctx, endpoint); err != nil {
 		return api.Redelivered{}, err
 	}
@@ -121,7 +121,7 @@ func (w *base) Redeliver(ctx context.Context, endpoint, id string) (api.Redelive
 }
 
 // exists returns NotFound for an endpoint that is neither stored nor named by settings or an account.
-func (w *base) exists(ctx context.Context, endpoint string) (*target, error) {
+func (w *Webhooks) exists(ctx context.Context, endpoint string) (*target, error) {
 	t, err := w.dir.findSurely(ctx, endpoint)
 	if err != nil {
 		return nil, redisdb.Away(err)
@@ -133,7 +133,7 @@ func (w *base) exists(ctx context.Context, endpoint string) (*target, error) {
 }
 
 // active returns Conflict for an endpoint that is switched off or deleted.
-func (w *base) active(ctx context.Context, endpoint string) error {
+func (w *Webhooks) active(ctx context.Context, endpoint string) error {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (w *base) active(ctx context.Context, endpoint string) error {
 }
 
 // record reads the record of a delivery.
-func (w *base) record(ctx context.Context, r ref) (map[string]string, error) {
+func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error) {
 	records, err := w.store.read(ctx, r)
 	if err != nil {
 		return nil, redisdb.Away(err)
@@ -159,7 +159,7 @@ func (w *base) record(ctx context.Context, r ref) (map[string]string, error) {
 }
 
 // trim deletes the entries beyond the limits of an endpoint's log.
-func (w *base) trim(ctx context.Context, endpoint string) error {
+func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
 	for {
 		n, err := trimScript.Run(ctx, w.store.client, []string{logKey(endpoint)},
 			trimArgs{endpoint, w.options.LogSize, w.now().Add(-w.options.LogAge)})

@@ -200,7 +200,7 @@ func TestReplayStopsWhereThereIsNoRoom(t *testing.T) {
 func overdue(t *testing.T, b *bundle) {
 	t.Helper()
 	b.advance(sweepOverdue + time.Minute)
-	if err := (sweeper{b.Webhooks}).sweepOnce(t.Context()); err != nil {
+	if err := b.sweepOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -224,7 +224,7 @@ func TestSweepGivesANewTask(t *testing.T) {
 	b.spool.fail = errors.New("Redis is away")
 	delete(b.spool.tasks, id)
 	b.advance(time.Minute)
-	if err := (sweeper{b.Webhooks}).sweepOnce(t.Context()); err == nil {
+	if err := b.sweepOnce(t.Context()); err == nil {
 		t.Error("a task that could not be queued is no error")
 	}
 	b.spool.fail = nil

@@ -21,7 +21,7 @@ type disabled struct {
 
 // disableReason returns why an endpoint is to be switched off after an attempt, or "" if it is not. since
 // is when it began to fail.
-func (w *endpoints) disableReason(d decision, since time.Time) string {
+func (w *Webhooks) disableReason(d decision, since time.Time) string {
 	switch {
 	case d.gone:
 		return "it answered 410 Gone"
@@ -32,7 +32,7 @@ func (w *endpoints) disableReason(d decision, since time.Time) string {
 }
 
 // disable switches an endpoint off in Redis, writes the event and logs it.
-func (w *endpoints) disable(ctx context.Context, t *target, reason string, since time.Time) error {
+func (w *Webhooks) disable(ctx context.Context, t *target, reason string, since time.Time) error {
 	now := w.now().UTC().Truncate(time.Millisecond)
 	data := disabled{Endpoint: t.id, Reason: reason}
 	if u, err := url.Parse(t.url); err == nil {
@@ -69,7 +69,7 @@ func (w *endpoints) disable(ctx context.Context, t *target, reason string, since
 
 // Enable switches an endpoint of settings or an account on again after it was switched off for failures.
 // Call it when its webhook settings are saved. For endpoints created through the API use [Webhooks.Update].
-func (w *endpoints) Enable(ctx context.Context, id string) error {
+func (w *Webhooks) Enable(ctx context.Context, id string) error {
 	if err := w.store.refresh(ctx, id); err != nil {
 		return redisdb.Away(err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // Create creates an endpoint. Only this result holds its secret.
-func (w *endpoints) Create(ctx context.Context, r api.EndpointRequest) (api.Endpoint, error) {
+func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpoint, error) {
 	if err := validate(r); err != nil {
 		return api.Endpoint{}, err
 	}
@@ -42,7 +42,7 @@ func (w *endpoints) Create(ctx context.Context, r api.EndpointRequest) (api.Endp
 // the enabled flag, and a header whose value is sent masked stay as they are, but not under another URL: a
 // new one needs them anew, and so do secrets that don't open. After a new secret the old one is valid for 24
 // hours, if the URL stays. Setting enabled, or a new URL, ends a switch-off by Postroom.
-func (w *endpoints) Update(ctx context.Context, id string, r api.EndpointRequest) (api.Endpoint, error) {
+func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest) (api.Endpoint, error) {
 	if err := validate(r); err != nil {
 		return api.Endpoint{}, err
 	}
@@ -55,7 +55,7 @@ func (w *endpoints) Update(ctx context.Context, id string, r api.EndpointRequest
 }
 
 // replace writes a valid request over an endpoint. It reports whether the endpoint starts afresh.
-func (w *endpoints) replace(e *endpoint, s *secrets, r api.EndpointRequest) (fresh bool, err error) {
+func (w *Webhooks) replace(e *endpoint, s *secrets, r api.EndpointRequest) (fresh bool, err error) {
 	if err := e.stays(r, *s); err != nil {
 		return false, err
 	}
@@ -72,7 +72,7 @@ func (w *endpoints) replace(e *endpoint, s *secrets, r api.EndpointRequest) (fre
 
 // change changes an endpoint by do, which is called again if others changed it meanwhile. lost: its secrets
 // don't open. do reports whether the endpoint starts afresh: not failing, and not switched off.
-func (w *endpoints) change(ctx context.Context, id string,
+func (w *Webhooks) change(ctx context.Context, id string,
 	do func(e *endpoint, s *secrets, lost bool) (fresh bool, err error)) (api.Endpoint, error) {
 	for range 5 {
 		before, e, s, err := w.load(ctx, id)
@@ -98,7 +98,7 @@ func (w *endpoints) change(ctx context.Context, id string,
 
 // Delete removes an endpoint and reports whether it existed. Its deliveries end as skipped. They and their
 // log expire at most Options.LogAge after the last of them ended.
-func (w *endpoints) Delete(ctx context.Context, id string) (bool, error) {
+func (w *Webhooks) Delete(ctx context.Context, id string) (bool, error) {
 	for {
 		before, err := w.store.one(ctx, id)
 		if err != nil {
@@ -121,7 +121,7 @@ func (w *endpoints) Delete(ctx context.Context, id string) (bool, error) {
 const codeChanged = "WebhookEndpointChanged"
 
 // write stores an endpoint. before is the value stored now.
-func (w *endpoints) write(ctx context.Context, before string, e *endpoint, s secrets, fresh bool) error {
+func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secrets, fresh bool) error {
 	if err := e.seal(w.ring, s); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (w *endpoints) write(ctx context.Context, before string, e *endpoint, s sec
 }
 
 // load reads an endpoint and its secrets for a change.
-func (w *endpoints) load(ctx context.Context, id string) (raw string, e endpoint, s secrets, err error) {
+func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint, s secrets, err error) {
 	if raw, err = w.store.one(ctx, id); err != nil {
 		return "", e, s, redisdb.Away(err)
 	}
@@ -156,7 +156,7 @@ func (w *endpoints) load(ctx context.Context, id string) (raw string, e endpoint
 }
 
 // Endpoint returns one endpoint with its secrets masked.
-func (w *endpoints) Endpoint(ctx context.Context, id string) (api.Endpoint, error) {
+func (w *Webhooks) Endpoint(ctx context.Context, id string) (api.Endpoint, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
 		return api.Endpoint{}, redisdb.Away(err)
@@ -174,7 +174,7 @@ func (w *endpoints) Endpoint(ctx context.Context, id string) (api.Endpoint, erro
 }
 
 // addRests adds the pauses of endpoints.
-func (w *endpoints) addRests(ctx context.Context, endpoints []api.Endpoint) error {
+func (w *Webhooks) addRests(ctx context.Context, endpoints []api.Endpoint) error {
 	ids := make([]string, len(endpoints))
 	for i, e := range endpoints {
 		ids[i] = e.ID
@@ -192,7 +192,7 @@ func (w *endpoints) addRests(ctx context.Context, endpoints []api.Endpoint) erro
 }
 
 // Endpoints returns a page of endpoints, oldest first. Pages count from 0.
-func (w *endpoints) Endpoints(ctx context.Context, page, pageSize int) (api.EndpointPage, error) {
+func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.EndpointPage, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
 		return api.EndpointPage{}, redisdb.Away(err)
@@ -219,7 +219,7 @@ func (w *endpoints) Endpoints(ctx context.Context, page, pageSize int) (api.Endp
 
 // show returns a stored endpoint as a type of the API. Secrets that cannot be opened (their key is gone)
 // are shown as absent; the log has the reason.
-func (w *endpoints) show(all stored, id string) (api.Endpoint, error) {
+func (w *Webhooks) show(all stored, id string) (api.Endpoint, error) {
 	var e endpoint
 	if err := json.Unmarshal([]byte(all.endpoints[id]), &e); err != nil {
 		return api.Endpoint{}, fmt.Errorf("read webhook endpoint: %w", err)
@@ -247,7 +247,7 @@ func (w *endpoints) show(all stored, id string) (api.Endpoint, error) {
 // Test sends an event to an endpoint immediately and returns the result: a webhookTest, or a sample of the
 // given type, whether or not the endpoint asks for it. It also works on an endpoint that is switched off. It
 // leaves no entry in the log of deliveries and does not count for the health of the endpoint.
-func (w *endpoints) Test(ctx context.Context, id, kind string) (api.EndpointTested, error) {
+func (w *Webhooks) Test(ctx context.Context, id, kind string) (api.EndpointTested, error) {
 	of := cmp.Or(event.Type(kind), event.WebhookTest)
 	if !slices.Contains(event.Types(), of) {
 		return api.EndpointTested{}, fault.InvalidFields([]fault.Field{{Key: "event",
@@ -273,7 +273,7 @@ func (w *endpoints) Test(ctx context.Context, id, kind string) (api.EndpointTest
 }
 
 // probeTarget makes an endpoint ready for a test, whether it is on or off.
-func (w *endpoints) probeTarget(ctx context.Context, id string) (*target, error) {
+func (w *Webhooks) probeTarget(ctx context.Context, id string) (*target, error) {
 	t, err := w.dir.findSurely(ctx, id)
 	if err != nil {
 		return nil, redisdb.Away(err)

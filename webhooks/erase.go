@@ -20,13 +20,10 @@ const (
 	erasePause   = 2 * time.Millisecond // between pages, so that deliveries go on
 )
 
-// Persons erases and exports persons.
-type Persons struct{ *Webhooks }
-
 // Erase removes a person from the deliveries of an account, or of all accounts if account is empty: of every
 // endpoint, also of deleted ones. A delivery about the person alone is deleted, also a pending one. In others
 // the address becomes message.Erased. tally counts each before it is changed. It may be repeated.
-func (w Persons) Erase(ctx context.Context, account string, t *message.Traces,
+func (w *Webhooks) Erase(ctx context.Context, account string, t *message.Traces,
 	tally func(n int) error) error {
 	return w.naming(ctx, account, t, func(r ref, record map[string]string) error {
 		covered, _ := t.CoverJSON(record["event"])
@@ -43,7 +40,7 @@ func (w Persons) Erase(ctx context.Context, account string, t *message.Traces,
 }
 
 // Personal calls do with the deliveries that name a person.
-func (w Persons) Personal(ctx context.Context, account string, t *message.Traces,
+func (w *Webhooks) Personal(ctx context.Context, account string, t *message.Traces,
 	do func(api.Delivery) error) error {
 	return w.naming(ctx, account, t, func(r ref, record map[string]string) error {
 		d := showDelivery(r, record)
@@ -53,7 +50,7 @@ func (w Persons) Personal(ctx context.Context, account string, t *message.Traces
 }
 
 // naming calls do with the deliveries that name a person.
-func (w Persons) naming(ctx context.Context, account string, t *message.Traces,
+func (w *Webhooks) naming(ctx context.Context, account string, t *message.Traces,
 	do func(ref, map[string]string) error) error {
 	return w.db.Scan(ctx, logKey("*"), func(keys []string) error {
 		for _, key := range keys {
@@ -74,7 +71,7 @@ func (w Persons) naming(ctx context.Context, account string, t *message.Traces,
 }
 
 // eachDelivery calls do with the deliveries of an endpoint, a page at a time, each once or more.
-func (w Persons) eachDelivery(ctx context.Context, endpoint string,
+func (w *Webhooks) eachDelivery(ctx context.Context, endpoint string,
 	do func(ref, map[string]string) error) error {
 	for cursor := uint64(0); ; {
 		members, next, err := w.store.client.ZScan(ctx, logKey(endpoint), cursor, "", erasedAtOnce).Result()

@@ -32,15 +32,15 @@ func TestErasedPersonLeavesTheDeliveries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, persons := 0, Persons{b.Webhooks}
-	if err := persons.Personal(t.Context(), "shop", traces,
+	own := 0
+	if err := b.Personal(t.Context(), "shop", traces,
 		func(api.Delivery) error { own++; return nil }); err != nil ||
 		own != 3 {
 		t.Errorf("%d deliveries name the person, %v", own, err)
 	}
 	found := 0
 	tally := func(n int) error { found += n; return nil }
-	if err := persons.Erase(t.Context(), "shop", traces, tally); err != nil || found != 3 {
+	if err := b.Erase(t.Context(), "shop", traces, tally); err != nil || found != 3 {
 		t.Fatalf("%d, %v", found, err)
 	}
 	if ids, total := logIDs(t, b, ep.ID, 0, 10); total != 2 || len(ids) != 2 {

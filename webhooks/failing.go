@@ -34,7 +34,7 @@ func failureOf(text string) (f failure) {
 
 // Failing returns the endpoints whose attempts have all failed since a time, and those that Postroom switched
 // off, the longest failing first. An endpoint that somebody switched off is not among them.
-func (w *endpoints) Failing(ctx context.Context) ([]Failure, error) {
+func (w *Webhooks) Failing(ctx context.Context) ([]Failure, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
 		return nil, redisdb.Away(err)

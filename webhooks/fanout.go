@@ -113,7 +113,7 @@ func (w *Webhooks) match(ctx context.Context, s *snapshot, lines []string) ([]or
 // create writes the records and then enqueues the tasks, in two round trips. In a Redis Cluster the two are
 // on different nodes, and a task must not run before its record exists. It returns how many were enqueued,
 // and the orders beyond the MaxPending of their endpoint.
-func (w *base) create(ctx context.Context, orders []order) (created int, full []order, err error) {
+func (w *Webhooks) create(ctx context.Context, orders []order) (created int, full []order, err error) {
 	now := w.now()
 	pipe := w.db.Pipeline()
 	answers := make([]*redisdb.Reply[word], len(orders))

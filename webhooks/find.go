@@ -21,7 +21,7 @@ const (
 // Without a status, or with pending, only the newest 2,000 are looked at; of those that are over, the
 // 2,000 that ended last. If there are more, the page is marked partial. It returns Invalid with the name
 // of a wrong field, and the errors of Options.Match.
-func (w *replays) FindDeliveries(ctx context.Context, endpoint string, q api.DeliveryQuery) (api.DeliveryPage,
+func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string, q api.DeliveryQuery) (api.DeliveryPage,
 	error) {
 	if err := checkQuery(q); err != nil {
 		return api.DeliveryPage{}, err
@@ -77,7 +77,7 @@ func checkQuery(q api.DeliveryQuery) error {
 
 // candidates reads deliveries among which those of a status are: of those that are over, only such, because a
 // great many may be pending.
-func (w *replays) candidates(ctx context.Context, endpoint, status string, from int) (api.DeliveryPage,
+func (w *Webhooks) candidates(ctx context.Context, endpoint, status string, from int) (api.DeliveryPage,
 	error) {
 	if status == "" || status == statusPending {
 		return w.Deliveries(ctx, endpoint, from/searchedPer, searchedPer)
@@ -92,7 +92,7 @@ func (w *replays) candidates(ctx context.Context, endpoint, status string, from 
 }
 
 // selected returns the deliveries that a query selects.
-func (w *replays) selected(ctx context.Context, all []api.Delivery, q api.DeliveryQuery) ([]api.Delivery,
+func (w *Webhooks) selected(ctx context.Context, all []api.Delivery, q api.DeliveryQuery) ([]api.Delivery,
 	error) {
 	all = slices.DeleteFunc(all, func(d api.Delivery) bool {
 		return q.Status != "" && d.Status != q.Status || q.Event != "" && d.Event != q.Event

@@ -13,7 +13,7 @@ import (
 // values of all headers anew, as for [Webhooks.Update]. Setting enabled, or a new URL, ends a switch-off
 // by Postroom. It returns Conflict for an endpoint whose secrets can't be opened: Update has all that it
 // needs.
-func (w *endpoints) Patch(ctx context.Context, id string, p api.EndpointPatch) (api.Endpoint, error) {
+func (w *Webhooks) Patch(ctx context.Context, id string, p api.EndpointPatch) (api.Endpoint, error) {
 	return w.change(ctx, id, func(e *endpoint, s *secrets, lost bool) (fresh bool, err error) {
 		if lost {
 			return false, lostSecrets()
@@ -44,7 +44,7 @@ const mostOverlap = 30 * 24 * time.Hour
 // signature by each of the two until the overlap is over: by default a day, at most 30 days, and 0 ends
 // the old secret now, with all that were replaced before. It returns Conflict if three replaced secrets
 // sign already, and for an endpoint whose secrets can't be opened.
-func (w *endpoints) Rotate(ctx context.Context, id string, r api.SecretRotation) (api.SecretRotated, error) {
+func (w *Webhooks) Rotate(ctx context.Context, id string, r api.SecretRotation) (api.SecretRotated, error) {
 	overlap := rotation
 	if r.Overlap != nil {
 		overlap = time.Duration(*r.Overlap) * time.Second

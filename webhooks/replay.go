@@ -23,7 +23,7 @@ const (
 // webhook-id. Replay returns Conflict while another replay of the endpoint runs. It returns Limited if the
 // endpoint has too many waiting deliveries, with the number of replayed events and the time to continue
 // from.
-func (w *replays) Replay(ctx context.Context, endpoint string, since time.Time) (api.Replayed, error) {
+func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time) (api.Replayed, error) {
 	if err := w.active(ctx, endpoint); err != nil {
 		return api.Replayed{}, err
 	}
@@ -52,7 +52,7 @@ func (w *replays) Replay(ctx context.Context, endpoint string, since time.Time) 
 }
 
 // replayPartition reads the stream of one partition in chunks.
-func (w *replays) replayPartition(ctx context.Context, endpoint string, partition int, since time.Time,
+func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partition int, since time.Time,
 	run string) (int, error) {
 	done := 0
 	// a stream id begins with the time it was written at
@@ -83,7 +83,7 @@ func (w *replays) replayPartition(ctx context.Context, endpoint string, partitio
 }
 
 // matchOne returns the events that one endpoint subscribes to.
-func (w *replays) matchOne(ctx context.Context, endpoint string, lines []string, run string) ([]order,
+func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string, run string) ([]order,
 	error) {
 	t, err := w.dir.find(ctx, endpoint)
 	if err != nil {

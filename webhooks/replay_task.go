@@ -41,7 +41,7 @@ type replayRef struct {
 // StartReplay is [Webhooks.Replay] in the background, as a task that survives crashes, and that waits while
 // too many deliveries do. Events that come after its start are not part of it. [Webhooks.ReplayState] tells
 // how far it is.
-func (w *replays) StartReplay(ctx context.Context, endpoint string, since time.Time) error {
+func (w *Webhooks) StartReplay(ctx context.Context, endpoint string, since time.Time) error {
 	if err := w.active(ctx, endpoint); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func replaying() error {
 
 // ContinueReplay handles a task of type [ReplayTaskType]. It goes on where the task ended when it ran last. A
 // chunk of events that is done twice makes each delivery once, because the run is part of its id.
-func (w *replays) ContinueReplay(ctx context.Context, task queue.Task) queue.Verdict {
+func (w *Webhooks) ContinueReplay(ctx context.Context, task queue.Task) queue.Verdict {
 	var r replayRef
 	if err := json.Unmarshal(task.Payload, &r); err != nil || r.Endpoint == "" || r.Run == "" {
 		return queue.Bury(fmt.Errorf("task %s names no replay", task.ID))
@@ -109,7 +109,7 @@ func (w *replays) ContinueReplay(ctx context.Context, task queue.Task) queue.Ver
 }
 
 // replayOn replays the rest of a partition's events, and records each chunk.
-func (w *replays) replayOn(ctx context.Context, r replayRef, record map[string]string, partition int,
+func (w *Webhooks) replayOn(ctx context.Context, r replayRef, record map[string]string, partition int,
 	from string) (state string, err error) {
 	for from != "" {
 		if err := ctx.Err(); err != nil {
@@ -150,7 +150,7 @@ func (w *replays) replayOn(ctx context.Context, r replayRef, record map[string]s
 }
 
 // endReplay records the end of a replay.
-func (w *replays) endReplay(ctx context.Context, r replayRef, state string, why error) error {
+func (w *Webhooks) endReplay(ctx context.Context, r replayRef, state string, why error) error {
 	now := w.now()
 	fields := map[string]any{"state": state, "ended": now.UnixMilli(), "updated": now.UnixMilli()}
 	if why != nil {
@@ -165,7 +165,7 @@ func (w *replays) endReplay(ctx context.Context, r replayRef, state string, why 
 
 // ReplayState returns how far the last replay in the background is, or NotFound if there was none within a
 // week.
-func (w *replays) ReplayState(ctx context.Context, endpoint string) (api.EndpointReplayState, error) {
+func (w *Webhooks) ReplayState(ctx context.Context, endpoint string) (api.EndpointReplayState, error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.EndpointReplayState{}, err
 	}

@@ -14,7 +14,7 @@ import (
 // and returns their number. It can run at any time, also while endpoints are edited, and again after a
 // failure. An endpoint that cannot be opened stays as it is and is named in the error; the others are still
 // resealed.
-func (w *endpoints) Reseal(ctx context.Context) (int, error) {
+func (w *Webhooks) Reseal(ctx context.Context) (int, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
 		return 0, redisdb.Away(err)
@@ -35,7 +35,7 @@ func (w *endpoints) Reseal(ctx context.Context) (int, error) {
 
 // resealOne starts from the endpoint as it was when all were read. A concurrent edit seals it under the
 // current secret anyway, unless that process does not have the current secret yet.
-func (w *endpoints) resealOne(ctx context.Context, id, raw string) (bool, error) {
+func (w *Webhooks) resealOne(ctx context.Context, id, raw string) (bool, error) {
 	for range 5 {
 		var e endpoint
 		if err := json.Unmarshal([]byte(raw), &e); err != nil {

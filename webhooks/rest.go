@@ -30,7 +30,7 @@ type rest struct {
 
 // noteRest records that an endpoint rests, or works again. A failure is logged: only what pages tell depends
 // on the record, and it expires.
-func (w *endpoints) noteRest(ctx context.Context, t *target, next turn, failure error) {
+func (w *Webhooks) noteRest(ctx context.Context, t *target, next turn, failure error) {
 	if next.rests.IsZero() && !next.recovers {
 		return
 	}
@@ -57,7 +57,7 @@ func (w *endpoints) noteRest(ctx context.Context, t *target, next turn, failure 
 
 // Resting returns the pause of an endpoint; nil: it does not rest. Its Until may have passed: then one
 // request asks the endpoint, and the others wait for its answer.
-func (w *endpoints) Resting(ctx context.Context, endpoint string) (*api.EndpointRest, error) {
+func (w *Webhooks) Resting(ctx context.Context, endpoint string) (*api.EndpointRest, error) {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (w *endpoints) Resting(ctx context.Context, endpoint string) (*api.Endpoint
 }
 
 // addWaits tells for which rests of their endpoints deliveries wait.
-func (w *base) addWaits(ctx context.Context, all []api.Delivery) error {
+func (w *Webhooks) addWaits(ctx context.Context, all []api.Delivery) error {
 	var ids []string
 	for _, d := range all {
 		if d.Status == statusPending && !slices.Contains(ids, d.Endpoint) {
@@ -107,7 +107,7 @@ func (w *base) addWaits(ctx context.Context, all []api.Delivery) error {
 }
 
 // Off returns why an endpoint is off; empty: it is on.
-func (w *endpoints) Off(ctx context.Context, endpoint string) (string, error) {
+func (w *Webhooks) Off(ctx context.Context, endpoint string) (string, error) {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
 		return "", err
@@ -118,7 +118,7 @@ func (w *endpoints) Off(ctx context.Context, endpoint string) (string, error) {
 // Wake ends the rest of an endpoint in all processes, and makes up to 100 of its waiting deliveries due. It
 // takes a second, until each process has seen it. If the endpoint still fails, it rests again. It returns
 // Conflict for an endpoint that is switched off.
-func (w *endpoints) Wake(ctx context.Context, endpoint string) (api.EndpointWoken, error) {
+func (w *Webhooks) Wake(ctx context.Context, endpoint string) (api.EndpointWoken, error) {
 	if err := w.active(ctx, endpoint); err != nil {
 		return api.EndpointWoken{}, err
 	}

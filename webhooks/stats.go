@@ -18,7 +18,7 @@ const mostHours = 720
 
 // Stats returns the numbers of the requests to an endpoint, for so many hours back from now, the current one
 // included. Zero means 24. Each request counts in the hour in which it ended. Tests are not counted.
-func (w *endpoints) Stats(ctx context.Context, endpoint string, hours int) (api.EndpointStats, error) {
+func (w *Webhooks) Stats(ctx context.Context, endpoint string, hours int) (api.EndpointStats, error) {
 	if hours == 0 {
 		hours = 24
 	}

@@ -21,11 +21,8 @@ const (
 // takenOut is why a delivery was skipped.
 const takenOut = "its task was taken out of the queue"
 
-// sweeper finds the deliveries whose task is gone.
-type sweeper struct{ *Webhooks }
-
-// sweep looks for them until ctx ends.
-func (w sweeper) sweep(ctx context.Context) error {
+// sweep looks for deliveries whose task is gone, until ctx ends.
+func (w *Webhooks) sweep(ctx context.Context) error {
 	for redisdb.Pause(ctx, sweepEvery) {
 		if err := w.sweepOnce(ctx); err != nil && ctx.Err() == nil {
 			w.log.Warn("can't look after webhook deliveries", "error", err)
@@ -37,14 +34,14 @@ func (w sweeper) sweep(ctx context.Context) error {
 // sweepOnce checks the deliveries that are overdue the longest. A delivery whose task is still to run is
 // postponed. One without a task gets a new one: a task that is gone is no reason to withhold an event. One
 // whose task was archived has been put away by an operator; its record says so.
-func (w sweeper) sweepOnce(ctx context.Context) error {
+func (w *Webhooks) sweepOnce(ctx context.Context) error {
 	now := w.now()
 	w.breaker.tidy(now)
 	refs, err := w.store.overdue(ctx, now.Add(-sweepOverdue), sweepBatch)
 	if err != nil || len(refs) == 0 {
 		return err
 	}
-	states, err := w.tasks(ctx, refs)
+	states, err := w.taskStates(ctx, refs)
 	if err != nil {
 		return err
 	}
@@ -62,8 +59,8 @@ func (w sweeper) sweepOnce(ctx context.Context) error {
 	return err
 }
 
-// tasks returns the states of the tasks of deliveries.
-func (w sweeper) tasks(ctx context.Context, refs []ref) ([]queue.State, error) {
+// taskStates returns the states of the tasks of deliveries.
+func (w *Webhooks) taskStates(ctx context.Context, refs []ref) ([]queue.State, error) {
 	ids := make([]string, len(refs))
 	for i, r := range refs {
 		ids[i] = r.taskID()
@@ -76,7 +73,7 @@ func (w sweeper) tasks(ctx context.Context, refs []ref) ([]queue.State, error) {
 }
 
 // resolve decides about a delivery whose task will not run.
-func (w sweeper) resolve(ctx context.Context, r ref, state queue.State, now time.Time) error {
+func (w *Webhooks) resolve(ctx context.Context, r ref, state queue.State, now time.Time) error {
 	pending, err := orphanScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
 		orphanArgs{r.Endpoint, r.Delivery, now.Add(sweepAgain)})
 	switch {

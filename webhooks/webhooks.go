@@ -82,19 +82,6 @@ func (o Options) complete() Options {
 
 // Webhooks delivers events to endpoints. It is safe for concurrent use.
 type Webhooks struct {
-	*base
-	*endpoints
-	*replays
-}
-
-// endpoints are those that are stored: they are created, changed and deleted.
-type endpoints struct{ *base }
-
-// replays finds deliveries, and makes them again.
-type replays struct{ *base }
-
-// base is what all of them use.
-type base struct {
 	db      *redisdb.DB
 	store   store
 	enqueue func(context.Context, ...queue.Task) []error
@@ -121,7 +108,7 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 	st := store{client: db.Client()}
 	dir := &directory{store: st, ring: ring, named: o.Implicit, service: serviceKeys(o), log: o.Logger,
 		loading: make(redisdb.Turn, 1)}
-	w := &base{
+	w := &Webhooks{
 		db: db, store: st, enqueue: tasks.Enqueue, states: control.States,
 		runNow: control.RunNow, ring: ring, dir: dir,
 		breaker: newBreaker(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics),
@@ -139,7 +126,7 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 		timeout: o.Timeout, secret: o.Secret, agent: "postroom/" + o.Version, service: o.ServiceURL,
 		traces: o.Traces,
 	}
-	return &Webhooks{w, &endpoints{w}, &replays{w}}, nil
+	return w, nil
 }
 
 // Run makes deliveries of events and checks for deliveries without a task, until ctx ends. Any number of
@@ -151,7 +138,7 @@ func (w *Webhooks) Run(ctx context.Context) error {
 		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: fanOutBatch,
 			Gather: fanOutGather}, w.fanOut)
 	})
-	g.Go(func() error { return sweeper{w}.sweep(ctx) })
+	g.Go(func() error { return w.sweep(ctx) })
 	return g.Wait()
 }
 
