@@ -16,7 +16,8 @@ import (
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
 	w, err := alerts.New(alerts.Parts{DB: a.db, Durability: a.db.Durability, MemoryShare: a.db.MemoryShare,
-		Evicted: a.db.Evicted, Counts: a.control.Counts, Counters: a.outbox.Counters, Rates: a.outbox.Rates,
+		Evicted: a.db.Evicted, Counts: a.control.Counts, Counters: a.outbox.Queues.Counters,
+		Rates:    a.outbox.Counts.Rates,
 		Troubled: a.accounts.Troubled, Away: a.router.Away, Refused: a.ring.Refused, Intact: a.audit.Intact,
 		Held: a.campaigns.Held, Late: func(ctx context.Context) (time.Duration, error) {
 			state, err := a.digests.State(ctx)
@@ -40,8 +41,9 @@ func (a *App) buildWatch(context.Context) error {
 	}
 	a.watch = w
 	a.life.onRun("alerts", w.Run)
-	a.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: a.outbox.Rates, Messages: a.outbox.Messages,
-		List: a.outbox.List, QueueStatus: a.outbox.QueueStatus, Account: a.accounts.Get,
+	a.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: a.outbox.Counts.Rates,
+		Messages: a.outbox.Reader.Messages,
+		List:     a.outbox.Reader.List, QueueStatus: a.outbox.Queues.QueueStatus, Account: a.accounts.Get,
 		Troubled: a.accounts.Troubled, Gateways: a.gateways.List, Endpoints: a.webhooks.Endpoints,
 		Endpoint: a.webhooks.Endpoint, EndpointStats: a.webhooks.Stats, Alerts: w.Standing},
 		alerts.OverviewOptions{Late: c.Alerts.QueueAge})

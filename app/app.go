@@ -364,7 +364,7 @@ func (a *App) buildWorkers(context.Context) error {
 		return nil
 	}
 	c := a.cfg
-	handlers := map[string]queue.Handler{outbox.TaskDeliver: a.outbox.Deliver,
+	handlers := map[string]queue.Handler{outbox.TaskDeliver: a.outbox.Delivery.Deliver,
 		webhooks.TaskType: a.webhooks.Deliver, webhooks.ReplayTaskType: a.webhooks.ContinueReplay}
 	s, err := queue.NewServer(a.db.Client(), handlers, queue.ServerOptions{
 		Pools: []queue.Pool{
@@ -415,7 +415,7 @@ func (a *App) buildServer(context.Context) error {
 
 func (a *App) serverParts() server.Parts {
 	return server.Parts{
-		Intake: a.outbox, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
+		Intake: a.outbox.Intake, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Login: verifier{a.router, a.accounts, a.gateways, a.oauth, &a.verifying}.Verify, Access: a.access,
 		DNS: &provision.DNS{Resolver: net.DefaultResolver, Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,

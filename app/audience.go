@@ -33,7 +33,7 @@ func (a *App) buildOptIn(context.Context) error {
 	c := a.cfg.Newsletter
 	var err error
 	a.optIn, err = audience.NewConfirmations(audience.ConfirmationParts{
-		Subscribers: a.audience, Tokens: a.signedTokens, Submit: a.outbox.Submit,
+		Subscribers: a.audience, Tokens: a.signedTokens, Submit: a.outbox.Intake.Submit,
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },
 	}, audience.ConfirmationOptions{Expiry: c.ConfirmExpiry, PerDay: c.ConfirmPerDay, Registry: a.metrics})
 	return err

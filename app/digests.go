@@ -22,9 +22,10 @@ func (a *App) buildDigests(context.Context) error {
 	var err error
 	a.digests, err = digest.New(digest.Parts{
 		Room: accounts.Room(a.accounts, "events"),
-		DB:   a.db, Suppressions: a.suppressions, Submit: a.outbox.Submit,
-		Accepted: a.outbox.Accepted, BlockKey: a.outbox.BlockKey, DeleteDeadLetter: a.outbox.DeleteDeadLetter,
-		Get: a.outbox.Reader.Get, Mailing: a.outbox.Mailing,
+		DB:   a.db, Suppressions: a.suppressions, Submit: a.outbox.Intake.Submit,
+		Accepted: a.outbox.Reader.Accepted, BlockKey: a.outbox.Intake.BlockKey,
+		DeleteDeadLetter: a.outbox.Operations.DeleteDeadLetter,
+		Get:              a.outbox.Reader.Get, Mailing: a.outbox.Mailings.Mailing,
 		Account: func(ctx context.Context, account string) error {
 			_, err := a.accounts.Resolve(ctx, account)
 			return err

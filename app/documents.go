@@ -18,7 +18,7 @@ import (
 // buildDocuments builds the search index. Its failures don't keep Postroom from starting: mail has priority.
 func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
-	parts := search.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: a.outbox,
+	parts := search.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: a.outbox.Reader,
 		Pace: (&pace{count: a.outbox.Handled}).perSecond}
 	o := search.Options{
 		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.delivers &&

@@ -11,7 +11,6 @@ import (
 	"github.com/postroom/postroom/outbox/search"
 	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/server/erasure"
-	"github.com/postroom/postroom/webhooks"
 )
 
 // buildErasures joins the places of a person. Mail stops first. Then the send log is asked for the person
@@ -29,8 +28,8 @@ func (a *App) buildErasures(context.Context) error {
 			{Name: "campaigns", Erase: a.eraseCampaigns, Export: a.exportCampaigns},
 			{Name: "subscribers", Erase: a.eraseSubscribers, Export: a.exportSubscribers},
 			{Name: "digests", Erase: a.eraseDigests, Export: a.exportDigests},
-			{Name: "messages", Erase: a.outbox.Erase, Export: a.exportMessages},
-			{Name: "events", Erase: a.outbox.EraseEvents},
+			{Name: "messages", Erase: a.outbox.Operations.Erase, Export: a.exportMessages},
+			{Name: "events", Erase: a.outbox.Operations.EraseEvents},
 			{Name: "deliveries", Erase: a.eraseDeliveries, Export: a.exportDeliveries},
 			{Name: "documents", Here: a.documents.Reachable, Erase: a.eraseDocuments, Export: a.exportDocuments},
 		},
@@ -179,7 +178,7 @@ func (a *App) exportSubscribers(ctx context.Context, w outbox.Whom, into *api.Pe
 }
 
 func (a *App) exportMessages(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
-	return a.outbox.Personal(ctx, w, func(m api.LoggedMessage) error {
+	return a.outbox.Operations.Personal(ctx, w, func(m api.LoggedMessage) error {
 		into.Messages = append(into.Messages, m)
 		return nil
 	})

@@ -22,7 +22,7 @@ func (a *App) buildInlet(context.Context) error {
 	if a.cfg.Role == "worker" || c.Listen == "" && c.ListenTLS == "" {
 		return nil
 	}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox, Accounts: a.accounts, Access: a.access,
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox.Intake, Accounts: a.accounts, Access: a.access,
 		Audit: a.audit},
 		smtpd.Options{
 			Listen: c.Listen, ListenTLS: c.ListenTLS, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key, Hostname: c.Hostname,

@@ -45,7 +45,7 @@ type state struct {
 func (a *App) state() state {
 	s := state{db: a.db, watch: a.watch}
 	if a.serves {
-		s.takes = a.outbox.Admits
+		s.takes = a.outbox.Intake.Admits
 	}
 	if a.delivers {
 		s.works, s.away = a.working.Load, a.router.Away

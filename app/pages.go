@@ -24,7 +24,7 @@ func (a *App) buildPages(ctx context.Context) error {
 	}
 	board, err := queue.NewDashboard(a.db.Client(), queue.DashboardOptions{
 		Path: ui.DashboardPath, Queues: queueNames(a.db), Payload: payload, Before: a.beforeAction,
-		SetPaused: a.outbox.SetPaused, Logger: a.log,
+		SetPaused: a.outbox.Queues.SetPaused, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -74,10 +74,10 @@ func (a *App) beforeAction(ctx context.Context, action queue.Action, name string
 // taskAction returns what an action on a task of a queue means for the record of the task; nil: nothing.
 func (a *App) taskAction(action queue.Action, name string) func(ctx context.Context, id string) error {
 	switch {
-	case a.outbox.Owns(name):
+	case a.outbox.Queues.Owns(name):
 		return map[queue.Action]func(context.Context, string) error{
-			queue.ActionDelete: a.outbox.TaskDeleted, queue.ActionRun: a.outbox.TaskRun,
-			queue.ActionArchive: a.outbox.TaskArchived,
+			queue.ActionDelete: a.outbox.Operations.TaskDeleted, queue.ActionRun: a.outbox.Operations.TaskRun,
+			queue.ActionArchive: a.outbox.Operations.TaskArchived,
 		}[action]
 	case name == queue.Notify && action == queue.ActionDelete:
 		return func(ctx context.Context, id string) error {

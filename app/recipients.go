@@ -37,7 +37,7 @@ func (a *App) buildRecipients(context.Context) error {
 		return err
 	}
 	a.senders, err = senders.New(senders.Parts{
-		DB: a.db, Tokens: a.signedTokens, Accounts: a.accounts, Submit: a.outbox.Submit,
+		DB: a.db, Tokens: a.signedTokens, Accounts: a.accounts, Submit: a.outbox.Intake.Submit,
 		URL: func() string { return a.settings.Current().ServiceURL },
 	}, senders.Options{Account: a.cfg.Senders.MailAccount, Logger: a.log, Registry: a.metrics})
 	return err

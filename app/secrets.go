@@ -46,7 +46,7 @@ func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger,
 }
 
 func (a *App) rotateSecrets(ctx context.Context, told func(seen, done int)) ([]Resealed, error) {
-	mail := func(ctx context.Context) (int, error) { return a.outbox.Reseal(ctx, told) }
+	mail := func(ctx context.Context) (int, error) { return a.outbox.Operations.Reseal(ctx, told) }
 	var done []Resealed
 	var failed error
 	for _, store := range []struct {

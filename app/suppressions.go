@@ -28,7 +28,7 @@ func newSuppressions(a *App) (*suppression.Store, error) {
 func importRoom(a *App) suppression.Room {
 	quota := accounts.Room(a.accounts, "importSize")
 	return func(ctx context.Context, account string, count func() (used, more int, err error)) error {
-		if err := a.outbox.AdmitsWrite(ctx, 64<<10); err != nil {
+		if err := a.outbox.Intake.AdmitsWrite(ctx, 64<<10); err != nil {
 			return err
 		}
 		return quota(ctx, account, count)

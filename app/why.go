@@ -13,7 +13,8 @@ import (
 func (a *App) buildWhy(context.Context) error {
 	var err error
 	a.why, err = why.New(why.Parts{
-		Log: a.outbox, Account: a.accounts.Get, Deliveries: a.webhooks.DeliveriesAbout,
+		Log: a.outbox.Reader, QueueStatus: a.outbox.Queues.QueueStatus, Account: a.accounts.Get,
+		Deliveries: a.webhooks.DeliveriesAbout,
 		Sources: []why.Source{
 			{Name: "search index", Read: a.indexed},
 			{Name: "suppressions", Read: a.suppressed},

@@ -21,7 +21,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// Outbox has the messages. outbox.Outbox implements it.
+// Outbox has the messages. outbox.Facts implements it.
 type Outbox interface {
 	// Learn puts facts onto the timelines of their messages, and returns one result for each.
 	RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.FactResult, error)

@@ -203,7 +203,7 @@ func (a *Archive) row(ctx context.Context, list *audience.List, id string) (Arch
 func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) (ArchivedMail, error) {
 	run, variant := one.Runs[one.shown()-1], one.variantShown()
 	sh := shared(as(one.Campaign, variant), run.Subject, one.Bound)
-	mailing, err := a.Outbox.Load(ctx, sh, run.Snapshots[variant])
+	mailing, err := a.Outbox.Mailings.Load(ctx, sh, run.Snapshots[variant])
 	if fault.Is(err, fault.NotFound) {
 		a.log.WarnContext(ctx, "campaign not shown in the archive", "campaign", one.id, "error", err)
 		err = noArchive()
@@ -302,7 +302,7 @@ func (c *book) shelve(ctx context.Context, id string) error {
 func (c *book) holdShown(ctx context.Context, one *campaign) (held bool, name string, err error) {
 	run, variant := one.shown(), one.variantShown()
 	name = mailingName(sendlog.Run{Campaign: one.Number, Number: run}, variant)
-	held, err = c.Outbox.Hold(ctx, name, one.Runs[run-1].Snapshots[variant].Name)
+	held, err = c.Outbox.Mailings.Hold(ctx, name, one.Runs[run-1].Snapshots[variant].Name)
 	return held, name, err
 }
 

@@ -190,7 +190,7 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 func (c *contents) previewed(ctx context.Context, in api.Campaign, bound bool) (*outbox.Mailing, error) {
 	sh := shared(in, "", bound)
 	sh.Preview = true
-	return c.Outbox.Mailing(ctx, sh)
+	return c.Outbox.Mailings.Mailing(ctx, sh)
 }
 
 // written returns the mail to a person, and the words in it.
@@ -254,7 +254,7 @@ func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTe
 			Text: words.Text, Gateway: one.Gateway, Render: &api.Render{Off: true}, Tags: one.Tags,
 			TrackOpens: new(bool), TrackClicks: new(bool), Bound: one.Bound, Token: in.Token,
 			TokenQuota: in.TokenQuota}
-		made, err := c.Outbox.Submit(ctx, r)
+		made, err := c.Outbox.Intake.Submit(ctx, r)
 		if err != nil {
 			return answer, err
 		}

@@ -22,7 +22,7 @@ func (c *reports) Erase(ctx context.Context, w outbox.Whom) (runs int, err error
 		}
 		runs++
 		began := one.Runs[run.Number-1].Began
-		return c.Outbox.EraseFacts(ctx, w, c.messageID(run.Campaign, run.Number, ordinal, began))
+		return c.Outbox.Operations.EraseFacts(ctx, w, c.messageID(run.Campaign, run.Number, ordinal, began))
 	})
 	return runs, err
 }

@@ -16,12 +16,12 @@ import (
 // Facts records what becomes known about mail after a relay took it: of campaigns in the send log, of all
 // other mail in the outbox. It is the Outbox of package feedback.
 type Facts struct {
-	*outbox.Outbox
+	*outbox.Facts
 	campaigns *Campaigns
 }
 
 // Facts returns the recorder of facts.
-func (c *Campaigns) Facts() *Facts { return &Facts{Outbox: c.Outbox, campaigns: c} }
+func (c *Campaigns) Facts() *Facts { return &Facts{Facts: c.Outbox.Facts, campaigns: c} }
 
 // about returns whom a message of a campaign went to; nil: it is of none.
 func (c *book) about(ctx context.Context, messageID string) (*recipient, error) {
@@ -102,7 +102,7 @@ func (f *Facts) RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.
 		}
 	}
 	if len(others) > 0 {
-		found, err := f.Outbox.RecordFacts(ctx, others)
+		found, err := f.Facts.RecordFacts(ctx, others)
 		if err != nil {
 			return nil, err
 		}
@@ -222,7 +222,7 @@ const mostLink = 2048
 
 // Recipients returns the recipients of messages. See [outbox.Facts].
 func (f *Facts) Recipients(ctx context.Context, ids []string) ([]outbox.Addressed, error) {
-	all, err := f.Outbox.Recipients(ctx, ids)
+	all, err := f.Facts.Recipients(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

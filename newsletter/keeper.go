@@ -358,7 +358,7 @@ func (c *keeper) cancelDeferred(ctx context.Context, one *campaign, chunks []sen
 				continue
 			}
 			id := c.messageID(one.Number, len(one.Runs), uint32(i*sendlog.ChunkSize+offset), one.run().Began)
-			answer, err := c.Outbox.Cancel(ctx, id, "campaign cancelled")
+			answer, err := c.Outbox.Operations.Cancel(ctx, id, "campaign cancelled")
 			if err == nil && answer.Code == "" && chunk.Batches == 0 && slices.Contains(owed, offset) {
 				_, err = c.Log.Settle(ctx, one.key(), i, sendlog.Move{Offset: offset, To: sendlog.Cancelled})
 			}

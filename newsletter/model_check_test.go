@@ -244,7 +244,7 @@ func (m judge) checkMessage(l *letter, one api.CampaignRecipient) {
 	if most := mostAttempts * (1 + l.replays); !l.troubled && made > most {
 		m.fail("%s: %d attempts, of %d", l, made, most)
 	}
-	logged, err := m.eye.outbox.Message(m.ctx, l.id)
+	logged, err := m.eye.outbox.Reader.Message(m.ctx, l.id)
 	if fault.Is(err, fault.NotFound) {
 		if made > direct && !l.to.erased {
 			m.fail("%s: the outbox knows no message", l)

@@ -284,7 +284,7 @@ func (m *model) deliver(t queue.Task) func(ctx context.Context, p *process) func
 		if l := m.letters[string(t.Payload)]; l != nil && p.op.what != nothing {
 			l.troubled = true // a worker that dies leaves an attempt
 		}
-		v := p.outbox.Deliver(ctx, t)
+		v := p.outbox.Delivery.Deliver(ctx, t)
 		return func() {
 			m.note("task of %s: %s", t.Payload, v)
 			control, change := queue.NewControl(m.eye.db.Client()), (*queue.Control).Delete

@@ -357,7 +357,7 @@ func (m hand) change(verb string) {
 
 // asked notes whether a person is subscribed now, and barred, after that was answered.
 func (m hand) asked(p *person) {
-	stopped, err := m.eye.outbox.Stopped(m.ctx, account, news, []string{p.email})
+	stopped, err := m.eye.outbox.Mailings.Stopped(m.ctx, account, news, []string{p.email})
 	m.must(err)
 	sub, err := m.eye.audience.Get(m.ctx, "", api.SubscriberAccount{}, p.email)
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -395,7 +395,7 @@ func (m hand) erase(p *person) func(ctx context.Context, at *process) func() {
 			err = errBusy
 		}
 		if err == nil {
-			err = at.outbox.Erase(ctx, w, func(string, int) error { return nil })
+			err = at.outbox.Operations.Erase(ctx, w, func(string, int) error { return nil })
 		}
 		if err != nil {
 			return m.answer(err)
@@ -424,19 +424,19 @@ func (m hand) touch(verb string, l *letter) {
 	case "replay":
 		l.replays++
 		m.do("replays", func(ctx context.Context, p *process) func() {
-			_, err := p.outbox.Replay(ctx, l.id, api.Corrections{})
+			_, err := p.outbox.Operations.Replay(ctx, l.id, api.Corrections{})
 			return m.answer(err)
 		}, l.to)
 	case "cancel message":
 		l.cancelled = true
 		m.do("cancels a message", func(ctx context.Context, p *process) func() {
-			_, err := p.outbox.Cancel(ctx, l.id, outbox.ReasonAPI)
+			_, err := p.outbox.Operations.Cancel(ctx, l.id, outbox.ReasonAPI)
 			return m.answer(err)
 		}, l.to)
 	case "retry":
 		l.replays++ // of a dead letter
 		m.do("retries", func(ctx context.Context, p *process) func() {
-			_, err := p.outbox.Retry(ctx, l.id)
+			_, err := p.outbox.Operations.Retry(ctx, l.id)
 			return m.answer(err)
 		}, l.to)
 	}

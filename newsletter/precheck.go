@@ -166,7 +166,7 @@ func local(base string) bool {
 // mail writes a mail to some people, and finds what is wrong with it. first: nothing else of the campaign was
 // looked at.
 func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) error {
-	mailing, err := e.Outbox.Mailing(ctx, shared(content, "", e.one.Bound))
+	mailing, err := e.Outbox.Mailings.Mailing(ctx, shared(content, "", e.one.Bound))
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		return err

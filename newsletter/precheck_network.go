@@ -42,7 +42,7 @@ func (e *precheck) ask(ctx context.Context, mailing *outbox.Mailing, m *sample, 
 	}
 	sh := shared(content, "", e.one.Bound)
 	sh.TrackClicks = new(bool) // else the links lead to us
-	plain, err := e.Outbox.Mailing(ctx, sh)
+	plain, err := e.Outbox.Mailings.Mailing(ctx, sh)
 	if err != nil {
 		return err
 	}

@@ -195,7 +195,7 @@ func (b *batch) ask(ctx context.Context, version string, people []audience.Perso
 		for i, p := range people {
 			addresses[i] = p.Email
 		}
-		found, err := b.c.Outbox.Stopped(ctx, b.scan.c.Account, list, addresses)
+		found, err := b.c.Outbox.Mailings.Stopped(ctx, b.scan.c.Account, list, addresses)
 		if err != nil {
 			return err
 		}

@@ -123,7 +123,7 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 		}
 		if r.Email = person.Email; r.Email != "" && r.Attempts > 0 {
 			snapshot := sent.Snapshots[max(0, one.variantOf(run.Number, p.Ordinal))]
-			r.MessageID = c.Outbox.MessageID(snapshot, r.QueueID, one.Account, r.Email)
+			r.MessageID = c.Outbox.Mailings.MessageID(snapshot, r.QueueID, one.Account, r.Email)
 		}
 		if q.Search != "" && !message.AddressHas(r.Email, q.Search) {
 			continue

@@ -158,7 +158,7 @@ func TestAReplayAndAResendAtOnceAreOneEmail(t *testing.T) {
 					if l.to == to {
 						l.replays++
 						m.calm(a, "replays", func(ctx context.Context, p *process) func() {
-							_, err := p.outbox.Replay(ctx, l.id, api.Corrections{})
+							_, err := p.outbox.Operations.Replay(ctx, l.id, api.Corrections{})
 							m.must(err)
 							return nil
 						}, to)

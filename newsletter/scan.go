@@ -113,7 +113,7 @@ func (c *keeper) newScan(ctx context.Context, one *campaign) (*scan, error) {
 	for i, snapshot := range run.Snapshots {
 		sh := shared(as(one.Campaign, i), run.Subject, one.Bound)
 		sh.Token, sh.TokenQuota = one.Token, one.TokenQuota
-		mailing, err := c.Outbox.Load(ctx, sh, snapshot)
+		mailing, err := c.Outbox.Mailings.Load(ctx, sh, snapshot)
 		if err != nil {
 			return nil, err
 		}

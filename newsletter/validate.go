@@ -80,7 +80,7 @@ func (c *contents) mayName(ctx context.Context, in api.Campaign, bound bool) err
 			key = fmt.Sprintf("variants[%d].from", i-1)
 		}
 		in.From = from
-		if err := c.Outbox.MayName(ctx, shared(in, "", bound), key); err != nil {
+		if err := c.Outbox.Mailings.MayName(ctx, shared(in, "", bound), key); err != nil {
 			return err
 		}
 	}

@@ -132,7 +132,7 @@ func (s *stored) open() bool {
 func (c *contents) mailings(ctx context.Context, s *stored, subject string) ([]*outbox.Mailing, error) {
 	var all []*outbox.Mailing
 	for _, one := range contentsOf(s.Campaign) {
-		mailing, err := c.Outbox.Mailing(ctx, shared(one, subject, s.Bound))
+		mailing, err := c.Outbox.Mailings.Mailing(ctx, shared(one, subject, s.Bound))
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (c *book) release(ctx context.Context, key sendlog.Run, run *sending, but s
 		if name == but {
 			continue
 		}
-		if err := c.Outbox.Release(ctx, name); err != nil {
+		if err := c.Outbox.Mailings.Release(ctx, name); err != nil {
 			return err
 		}
 	}

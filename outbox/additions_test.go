@@ -35,7 +35,7 @@ func setupMarked(t *testing.T, o Options) *bundle {
 		o.ServiceURL = func() string { return "https://p.test/base/" }
 	}
 	b := setupOn(t, spread(t), o)
-	b.Tokens = testStamps(t)
+	b.store.Tokens = testStamps(t)
 	return b
 }
 
@@ -76,7 +76,7 @@ func TestTrackedMail(t *testing.T) {
 	t.Parallel()
 	b := setupMarked(t, Options{})
 	yes := true
-	a, err := b.Submit(t.Context(), api.SubmitRequest{
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{
 		To: for1("ann@x.test"), HTML: `<html><body><a href="https://shop.test/?a=1&amp;b=2">Shop</a> <a href="mailto:x@x.test">Write</a></body></html>`,
 		TrackOpens: &yes, TrackClicks: &yes,
 	})
@@ -93,7 +93,8 @@ func TestTrackedMail(t *testing.T) {
 	if len(urls) != 3 {
 		t.Fatalf("html: %s", html)
 	}
-	click, err := b.Tokens.Read(signedtoken.Click, strings.TrimPrefix(urls[0][1], "https://p.test/base/c/"))
+	click, err := b.store.Tokens.Read(signedtoken.Click, strings.TrimPrefix(urls[0][1],
+		"https://p.test/base/c/"))
 	if want := (signedtoken.Token{Account: "default", MessageID: a.QueueID,
 		URL: "https://shop.test/?a=1&b=2"}); err != nil || click != want {
 		t.Errorf("the link stands for %+v, %v", click, err)
@@ -101,7 +102,7 @@ func TestTrackedMail(t *testing.T) {
 	if urls[1][1] != "mailto:x@x.test" {
 		t.Errorf("the address became %s", urls[1][1])
 	}
-	open, err := b.Tokens.Read(signedtoken.Open, strings.TrimPrefix(urls[2][1], "https://p.test/base/o/"))
+	open, err := b.store.Tokens.Read(signedtoken.Open, strings.TrimPrefix(urls[2][1], "https://p.test/base/o/"))
 	if want := (signedtoken.Token{Account: "default", MessageID: a.QueueID}); err != nil || open != want {
 		t.Errorf("the picture stands for %+v, %v", open, err)
 	}
@@ -134,7 +135,7 @@ func onlyPreviews(t *testing.T, b *bundle, raw []byte) {
 	}
 	for _, link := range found {
 		for _, p := range []signedtoken.Purpose{signedtoken.Open, signedtoken.Click, signedtoken.Unsubscribe} {
-			if s, err := b.Tokens.Read(p, link[1]); !errors.Is(err, signedtoken.ErrPreview) {
+			if s, err := b.store.Tokens.Read(p, link[1]); !errors.Is(err, signedtoken.ErrPreview) {
 				t.Errorf("%s stands for %+v, %v", link[0], s, err)
 			}
 		}
@@ -155,9 +156,9 @@ func TestADryRunProvesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupMarked(t, Options{})
-			b.Templates = listTemplates{}
+			b.store.Templates = listTemplates{}
 			req.DryRun, req.ListID, req.TrackOpens, req.TrackClicks = true, "news", &yes, &yes
-			a, err := b.Submit(t.Context(), req)
+			a, err := b.Intake.Submit(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +167,7 @@ func TestADryRunProvesNothing(t *testing.T) {
 				shown, a.MessageID = a.MailMerge[0].Preview, a.MailMerge[0].MessageID
 			}
 			onlyPreviews(t, b, shown)
-			if s, err := b.Tokens.ReadProof(strings.TrimPrefix(a.MessageID, "<")); err == nil {
+			if s, err := b.store.Tokens.ReadProof(strings.TrimPrefix(a.MessageID, "<")); err == nil {
 				t.Errorf("its Message-ID %s proves %+v", a.MessageID, s)
 			}
 		})
@@ -181,7 +182,7 @@ func TestRawMailOfAList(t *testing.T) {
 	for _, size := range []int{10, 400 << 10} {
 		b := setupMarked(t, Options{})
 		yes := true
-		a, err := b.Submit(t.Context(), api.SubmitRequest{
+		a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{
 			Raw: append([]byte(rawHTML), strings.Repeat("<p>x</p>\r\n", size/10)...), ListID: "news",
 			TrackClicks: &yes})
 		if err != nil {
@@ -246,7 +247,7 @@ func TestWhatIsTrackedByDefault(t *testing.T) {
 					c.req.HTML = `<a href="https://shop.test/">Shop</a>`
 				}
 			}
-			a, err := b.Submit(t.Context(), c.req)
+			a, err := b.Intake.Submit(t.Context(), c.req)
 			if c.refused != "" {
 				f, _ := err.(*fault.Error)
 				if f == nil || len(f.Fields) != 1 || f.Fields[0].Key != c.refused {
@@ -269,8 +270,8 @@ func TestWhatIsTrackedByDefault(t *testing.T) {
 func TestMailOfAList(t *testing.T) {
 	t.Parallel()
 	b := setupMarked(t, Options{})
-	b.Templates = listTemplates{}
-	a, err := b.Submit(t.Context(), api.SubmitRequest{ListID: "news", Template: "list",
+	b.store.Templates = listTemplates{}
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{ListID: "news", Template: "list",
 		MailMerge: []api.MailMergeEntry{
 			{To: api.Address{Address: "ann@x.test"}}, {To: api.Address{Address: "bob@x.test"}},
 		}})
@@ -287,7 +288,7 @@ func TestMailOfAList(t *testing.T) {
 			t.Errorf("List-Unsubscribe-Post %q", post)
 		}
 		link := strings.Trim(header.Get("List-Unsubscribe"), "<>")
-		s, err := b.Tokens.Read(signedtoken.Unsubscribe,
+		s, err := b.store.Tokens.Read(signedtoken.Unsubscribe,
 			strings.TrimPrefix(link, "https://p.test/base/unsubscribe?t="))
 		if want := (signedtoken.Token{Account: "default", MessageID: a.MailMerge[i].QueueID, List: "news",
 			Address: who}); err != nil || s != want {
@@ -334,7 +335,7 @@ func TestListsThatCannotBe(t *testing.T) {
 		if len(c.req.Raw) == 0 {
 			c.req.Text = "x"
 		}
-		_, err := c.b.Submit(t.Context(), c.req)
+		_, err := c.b.Intake.Submit(t.Context(), c.req)
 		f, _ := err.(*fault.Error)
 		if f == nil || f.Kind != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Key != c.keys {
 			t.Errorf("%s: %v", name, err)
@@ -371,12 +372,12 @@ func TestReturnPaths(t *testing.T) {
 					from = m.ReturnPath("ann@x.test")
 				}
 			}
-			a, err := b.Submit(t.Context(), c.req)
+			a, err := b.Intake.Submit(t.Context(), c.req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			b.deliver(t, a.QueueID)
-			s, err := b.Tokens.ReadReturnPath(from)
+			s, err := b.store.Tokens.ReadReturnPath(from)
 			switch c.want {
 			case "", "whole":
 				if err != nil || s.MessageID != a.QueueID || !s.Of("default") || s.Whole != (c.want != "") ||

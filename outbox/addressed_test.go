@@ -18,7 +18,7 @@ func (b *bundle) mailTo(t *testing.T, account, address string, most int) (ids []
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, partial, err := b.To(t.Context(), Whom{Traces: traces, Account: account}, most)
+	found, partial, err := b.Reader.To(t.Context(), Whom{Traces: traces, Account: account}, most)
 	if err != nil || partial {
 		t.Fatal(partial, err)
 	}
@@ -74,7 +74,8 @@ func TestSkippedAndCorrectedAreFoundByAddress(t *testing.T) {
 	b.sender.replies["amn@x.test"] = "550 5.1.1 no such user"
 	failed := b.submit(t, api.SubmitRequest{To: for1("amn@x.test")})
 	b.deliver(t, failed)
-	if _, err := b.Replay(t.Context(), failed, api.Corrections{To: api.Emails{"ann@x.test"}}); err != nil {
+	if _, err := b.Operations.Replay(t.Context(), failed,
+		api.Corrections{To: api.Emails{"ann@x.test"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, to := range []string{"amn@x.test", "ann@x.test"} {
@@ -98,15 +99,15 @@ func TestNotesOfAddressesDoNotPileUp(t *testing.T) {
 		b.clock.Advance(2 * time.Minute)
 		must(t, b.sweep(t.Context()))
 	}
-	key := b.keys.addressed(b.partition(waits), notedOf("ann@x.test").bucket)
-	notes, err := b.DB.Client().LLen(t.Context(), key).Result()
+	key := b.store.keys.addressed(b.store.partition(waits), notedOf("ann@x.test").bucket)
+	notes, err := b.store.DB.Client().LLen(t.Context(), key).Result()
 	if err != nil || notes < 17 || notes > 100 {
 		t.Errorf("%d notes of 320 messages that are gone: %v", notes, err)
 	}
 	if got := b.mailTo(t, "", "ann@x.test", 10); !slices.Contains(got, waits) {
 		t.Errorf("found: %v, without %s, which waits", got, waits)
 	}
-	if ttl := b.DB.Client().TTL(t.Context(), key).Val(); ttl < addressedFor-time.Hour {
+	if ttl := b.store.DB.Client().TTL(t.Context(), key).Val(); ttl < addressedFor-time.Hour {
 		t.Errorf("the notes go after %s", ttl)
 	}
 }
@@ -121,8 +122,8 @@ func TestErasedIsNotFoundByAddress(t *testing.T) {
 	}
 	b.erase(t, "", "ann@x.test")
 	at := notedOf("ann@x.test")
-	for p := range b.DB.Partitions() {
-		if n := b.DB.Client().LLen(t.Context(), b.keys.addressed(p, at.bucket)).Val(); n != 0 {
+	for p := range b.store.DB.Partitions() {
+		if n := b.store.DB.Client().LLen(t.Context(), b.store.keys.addressed(p, at.bucket)).Val(); n != 0 {
 			t.Errorf("%d notes of the address are left", n)
 		}
 	}

@@ -26,7 +26,7 @@ func TestScheduledTooFarAhead(t *testing.T) {
 	want := "sendAt must not be after " + latest.Format(time.RFC3339) + " (message.maxAhead)"
 	submit := func(req api.SubmitRequest) api.SubmitAnswer {
 		t.Helper()
-		a, err := b.Submit(t.Context(), req)
+		a, err := b.Intake.Submit(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,11 +43,11 @@ func TestScheduledTooFarAhead(t *testing.T) {
 		"all of mail merge": {Text: "x", SendAt: &beyond,
 			MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "ann@x.test"}}}},
 	} {
-		if _, err := b.Submit(t.Context(), req); names(err) != want {
+		if _, err := b.Intake.Submit(t.Context(), req); names(err) != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := b.SubmitSMTP(t.Context(), raw(beyond)); names(err) != want {
+	if _, err := b.Intake.SubmitSMTP(t.Context(), raw(beyond)); names(err) != want {
 		t.Errorf("over SMTP: %v", err)
 	}
 	merge := submit(api.SubmitRequest{Text: "x", MailMerge: []api.MailMergeEntry{
@@ -59,11 +59,12 @@ func TestScheduledTooFarAhead(t *testing.T) {
 	}
 	submit(raw(latest))
 	later := submit(api.SubmitRequest{To: for1("ann@x.test"), Text: "x", SendAt: &latest})
-	if _, err := b.Patch(t.Context(), later.QueueID, api.OutboxPatch{SendAt: &beyond}); names(err) != want {
+	if _, err := b.Operations.Patch(t.Context(), later.QueueID,
+		api.OutboxPatch{SendAt: &beyond}); names(err) != want {
 		t.Errorf("reschedule: %v", err)
 	}
 	b.clock.Advance(time.Minute)
-	if _, err := b.Patch(t.Context(), later.QueueID, api.OutboxPatch{SendAt: &beyond}); err != nil {
+	if _, err := b.Operations.Patch(t.Context(), later.QueueID, api.OutboxPatch{SendAt: &beyond}); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
 }

@@ -80,7 +80,8 @@ func noLookups(t *testing.T, db *redisdb.DB) {
 			t.Errorf("%v: %d were looked up as it was delivered, to %s", req.To, n, *to)
 		}
 	}
-	if a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x"}); err != nil ||
+	if a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"),
+		Text: "x"}); err != nil ||
 		a.Skipped == nil || looked.since(t) != 1 {
 		t.Errorf("dead@x.test: %+v, %v", a, err)
 	}
@@ -138,15 +139,16 @@ func TestLookedUpAgain(t *testing.T) {
 			b.suppress(t, suppression.Entry{Address: "other@x.test", Reason: suppression.Manual})
 		}, 1},
 		"somebody may be mailed again": {func(t *testing.T, b *bundle) {
-			if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test"}); err != nil {
+			if _, err := b.store.Suppressions.Remove(t.Context(),
+				suppression.Entry{Address: "dead@x.test"}); err != nil {
 				t.Fatal(err)
 			}
 		}, 0},
 		"the version is lost": {func(t *testing.T, b *bundle) {
-			b.DB.Client().Del(t.Context(), b.Suppressions.VersionKey())
+			b.store.DB.Client().Del(t.Context(), b.store.Suppressions.VersionKey())
 		}, 1},
 		"the version is lost, and made again": {func(t *testing.T, b *bundle) {
-			b.DB.Client().Del(t.Context(), b.Suppressions.VersionKey())
+			b.store.DB.Client().Del(t.Context(), b.store.Suppressions.VersionKey())
 			b.submit(t, api.SubmitRequest{To: for1("bob@x.test")})
 		}, 1},
 	} {
@@ -194,28 +196,29 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 			later := b.clock.Now().Add(time.Hour)
 			file := []api.Attachment{{Filename: "f", Content: []byte(text)}}
 			for _, at := range []*time.Time{nil, &later} {
-				a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x", SendAt: at,
+				a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x", SendAt: at,
 					Attachments: file})
 				if err != nil || !a.NoneQueued() {
 					t.Fatalf("%+v, %v", a, err)
 				}
 			}
 			for _, pattern := range []string{"asynq:*:t:*", "postroom:*:incoming:*", "postroom:*:message:*"} {
-				if keys := b.DB.Client().Keys(t.Context(), pattern).Val(); len(keys) > 0 {
+				if keys := b.store.DB.Client().Keys(t.Context(), pattern).Val(); len(keys) > 0 {
 					t.Errorf("left behind: %v", keys)
 				}
 			}
 			to := b.sentTo()
-			a, err := b.Submit(t.Context(), api.SubmitRequest{To: append(for1("dead@x.test"), for1("bob@x.test")...),
+			a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: append(for1("dead@x.test"),
+				for1("bob@x.test")...),
 				Text: "x", Attachments: file})
 			if err != nil || a.Skipped == nil || !slices.Equal(a.Skipped.Recipients, []string{"dead@x.test"}) {
 				t.Fatalf("%+v, %v", a, err)
 			}
-			tasks := b.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val()
+			tasks := b.store.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val()
 			if len(tasks) != 1 || !strings.HasSuffix(tasks[0], taskID(a.QueueID, secondEpoch)) {
 				t.Errorf("queued: %v", tasks)
 			}
-			if keys := b.DB.Client().Keys(t.Context(), "postroom:*:incoming:*").Val(); len(keys) > 0 {
+			if keys := b.store.DB.Client().Keys(t.Context(), "postroom:*:incoming:*").Val(); len(keys) > 0 {
 				t.Errorf("left behind: %v", keys)
 			}
 			b.deliver(t, a.QueueID)
@@ -238,25 +241,25 @@ func TestTaskOfTheLookIsInHand(t *testing.T) {
 			To: []string{"dead@x.test", "bob@x.test"}, Size: 1},
 		content: []byte("x"),
 	}
-	if err := b.encode(m); err != nil {
+	if err := b.Intake.encode(m); err != nil {
 		t.Fatal(err)
 	}
 	first := m.task
-	ask := b.enter(t.Context(), []*newMessage{m})
+	ask := b.Intake.enter(t.Context(), []*newMessage{m})
 	if len(ask) != 1 {
 		t.Fatal(m.result)
 	}
-	if errs := b.Queue.Enqueue(t.Context(), first); errs[0] != nil { // as if it could not be removed
+	if errs := b.store.Queue.Enqueue(t.Context(), first); errs[0] != nil { // as if it could not be removed
 		t.Fatal(errs)
 	}
-	b.enter(t.Context(), b.withoutSuppressed(t.Context(), ask))
+	b.Intake.enter(t.Context(), b.Intake.withoutSuppressed(t.Context(), ask))
 	if m.result.Err != nil {
 		t.Fatal(m.result.Err)
 	}
-	if errs := b.Control.Delete(t.Context(), first.Queue, first.ID); errs[0] != nil { // as the worker does
+	if errs := b.store.Control.Delete(t.Context(), first.Queue, first.ID); errs[0] != nil { // as the worker does
 		t.Fatal(errs)
 	}
-	if tasks := b.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val(); len(tasks) != 1 ||
+	if tasks := b.store.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val(); len(tasks) != 1 ||
 		!strings.HasSuffix(tasks[0], taskID(m.result.ID, secondEpoch)) {
 		t.Errorf("queued: %v", tasks)
 	}
@@ -271,22 +274,22 @@ func TestKeyOfAMessageForSome(t *testing.T) {
 		b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.Manual})
 		req := api.SubmitRequest{To: append(for1("dead@x.test"), for1("bob@x.test")...), Text: "x",
 			IdempotencyKey: "k"}
-		first, err := b.Submit(t.Context(), req)
+		first, err := b.Intake.Submit(t.Context(), req)
 		if err != nil || first.Idempotency.Status != "MISS" || first.Skipped == nil {
 			t.Fatalf("%+v, %v", first, err)
 		}
-		again, err := b.Submit(t.Context(), req)
+		again, err := b.Intake.Submit(t.Context(), req)
 		if err != nil || again.QueueID != first.QueueID || again.Idempotency.Status != keyHit ||
 			again.Skipped == nil || !slices.Equal(again.Skipped.Recipients, first.Skipped.Recipients) {
 			t.Errorf("repeated: %+v, %v", again, err)
 		}
 		b.suppress(t, suppression.Entry{Address: "bob@x.test", Reason: suppression.Manual})
-		again, err = b.Submit(t.Context(), req)
+		again, err = b.Intake.Submit(t.Context(), req)
 		if err != nil || again.QueueID != first.QueueID || again.Idempotency.Status != keyHit {
 			t.Errorf("repeated, with both suppressed: %+v, %v", again, err)
 		}
 		req.Text = "y"
-		if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
+		if _, err := b.Intake.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
 			t.Errorf("the key with another body: %v", err)
 		}
 	}
@@ -320,10 +323,10 @@ func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 		id := b.submit(t, api.SubmitRequest{To: for1(c.first)})
 		b.deliver(t, id)
 		*to = nil
-		if _, err := b.Replay(t.Context(), id, c.then); err != nil {
+		if _, err := b.Operations.Replay(t.Context(), id, c.then); err != nil {
 			t.Fatal(err)
 		}
-		b.Deliver(t.Context(), queue.Task{ID: taskID(id, "2")})
+		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "2")})
 		if !slices.Equal(*to, c.want) {
 			t.Errorf("%s, corrected to %+v: mailed %s", c.first, c.then, *to)
 		}
@@ -341,7 +344,8 @@ func TestMergeLooksUpTheSuppressed(t *testing.T) {
 	b.suppress(t, suppression.Entry{Address: list[1].To.Address, Reason: suppression.Manual,
 		Expires: b.clock.Now().Add(time.Second)})
 	b.clock.Advance(time.Minute)
-	a, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list, Lane: api.Bulk})
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list,
+		Lane: api.Bulk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +355,7 @@ func TestMergeLooksUpTheSuppressed(t *testing.T) {
 	if r := a.MailMerge[1]; !r.Success || r.QueueID == "" {
 		t.Errorf("an entry that had expired stopped %+v", r)
 	}
-	if n := len(b.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val()); n != 594 {
+	if n := len(b.store.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val()); n != 594 {
 		t.Errorf("%d tasks, want 594", n)
 	}
 	b.deliver(t, a.MailMerge[2].QueueID)

@@ -39,7 +39,7 @@ func TestDeepPagesAreThoseOfTheWholeList(t *testing.T) {
 		members[key] = append(members[key], redis.Z{Score: float64(e.created), Member: e.id})
 	}
 	for key, m := range members {
-		if err := b.DB.Client().ZAdd(t.Context(), key, m...).Err(); err != nil {
+		if err := b.store.DB.Client().ZAdd(t.Context(), key, m...).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestDeepPagesAreThoseOfTheWholeList(t *testing.T) {
 		})
 		slices.SortFunc(want, w.order)
 		for _, w.page = range []int{0, 140, 150, 200, 333, 400, 500, 600, 700, 857, 858, 1000} {
-			found, err := b.look(t.Context(), w)
+			found, err := b.Reader.look(t.Context(), w)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,8 +78,8 @@ func TestBulkCancelReadsTheOutboxOnce(t *testing.T) {
 	b := setup(t, Options{})
 	const n = 5 * scanChunk
 	fillFast(t, b, n)
-	commands := testredis.CountCommands(b.DB)
-	got, err := b.CancelAll(t.Context(), api.OutboxQuery{Tag: "t1"}, ReasonAPI)
+	commands := testredis.CountCommands(b.store.DB)
+	got, err := b.Operations.CancelAll(t.Context(), api.OutboxQuery{Tag: "t1"}, ReasonAPI)
 	if err != nil || got.Deleted != n/2 {
 		t.Fatalf("cancelled %+v, %v; want %d", got, err, n/2)
 	}
@@ -96,11 +96,11 @@ func TestBulkCancelReadsTheOutboxOnce(t *testing.T) {
 			left = append(left, ids...)
 		}
 	}
-	page, err := b.List(t.Context(), api.OutboxQuery{PageSize: 1})
+	page, err := b.Reader.List(t.Context(), api.OutboxQuery{PageSize: 1})
 	if err != nil || page.Total != n/2 || len(left) != n/2 {
 		t.Errorf("%d messages and %d tasks are left, %v; want %d", page.Total, len(left), err, n/2)
 	}
-	errs := b.needed(t.Context(), left)
+	errs := b.Operations.needed(t.Context(), left)
 	if slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errNeeded) }) {
 		t.Errorf("a task was left without its message, or the other way round: %v", errs)
 	}
@@ -110,9 +110,9 @@ func TestBulkCancelReadsTheOutboxOnce(t *testing.T) {
 func (b *bundle) tasksIn(ctx context.Context, name string, state queue.State) ([]string, error) {
 	key := "asynq:{" + name + "}:" + string(state)
 	if state == queue.Waiting {
-		return b.DB.Client().LRange(ctx, key, 0, -1).Result()
+		return b.store.DB.Client().LRange(ctx, key, 0, -1).Result()
 	}
-	return b.DB.Client().ZRange(ctx, key, 0, -1).Result()
+	return b.store.DB.Client().ZRange(ctx, key, 0, -1).Result()
 }
 
 // fillFast submits messages as fill does, several at a time.
@@ -129,7 +129,7 @@ func fillFast(t *testing.T, b *bundle, n int) {
 			req.SendAt = &later
 		}
 		b.clock.Advance(time.Millisecond)
-		_, err := b.Submit(t.Context(), req)
+		_, err := b.Intake.Submit(t.Context(), req)
 		return err
 	})
 }
@@ -138,8 +138,8 @@ func fillFast(t *testing.T, b *bundle, n int) {
 func TestTheStreamIsTrimmedHoweverLongItGrew(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxEvents: 1000})
-	key := b.keys.events(0)
-	pipe := b.DB.Client().Pipeline()
+	key := b.store.keys.events(0)
+	pipe := b.store.DB.Client().Pipeline()
 	for range 35_000 {
 		pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: key, Values: []string{"e", "x"}})
 	}
@@ -149,7 +149,7 @@ func TestTheStreamIsTrimmedHoweverLongItGrew(t *testing.T) {
 	if _, err := (&retention{d: b.Operations}).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if n := b.DB.Client().XLen(t.Context(), key).Val(); n > 1200 { // Redis drops whole nodes of 100
+	if n := b.store.DB.Client().XLen(t.Context(), key).Val(); n > 1200 { // Redis drops whole nodes of 100
 		t.Errorf("%d events are left, want about 1,000", n)
 	}
 }
@@ -187,7 +187,7 @@ func TestASearchOfTheLogEndsInTime(t *testing.T) {
 	fillFast(t, b, 2*scanChunk)
 	q, before := api.LogQuery{Search: "needle"}, b.clock.Now().Add(time.Hour)
 	for parts := 1; ; parts++ {
-		page, err := b.Within(1).Messages(t.Context(), q)
+		page, err := b.Reader.Within(1).Messages(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestASearchOfTheOutboxEndsInTime(t *testing.T) {
 	newest := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Subject: "needle"})
 	q := api.OutboxQuery{Search: "needle"}
 	for part := 1; part <= 3; part++ {
-		page, err := b.Within(1).List(t.Context(), q)
+		page, err := b.Reader.Within(1).List(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,8 @@ func TestASearchOfTheOutboxEndsInTime(t *testing.T) {
 			t.Errorf("found %s, not %s", page.Messages[0].QueueID, newest)
 		}
 	}
-	if page, err := b.List(t.Context(), api.OutboxQuery{Search: "needle"}); err != nil || page.Total != 1 {
+	if page, err := b.Reader.List(t.Context(), api.OutboxQuery{Search: "needle"}); err != nil ||
+		page.Total != 1 {
 		t.Errorf("with all the time it needs: %+v, %v", page, err)
 	}
 }

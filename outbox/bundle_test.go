@@ -92,14 +92,14 @@ func (b *bundle) sifts(t *testing.T, so suppression.Options) {
 	t.Helper()
 	so.Now = b.clock.Now
 	var err error
-	if b.Suppressions, err = suppression.New(b.DB, so); err != nil {
+	if b.store.Suppressions, err = suppression.New(b.store.DB, so); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (b *bundle) suppress(t *testing.T, entries ...suppression.Entry) {
 	t.Helper()
-	if _, err := b.Suppressions.Add(t.Context(), entries...); err != nil {
+	if _, err := b.store.Suppressions.Add(t.Context(), entries...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -114,11 +114,11 @@ func (b *bundle) sentTo() *[]string {
 // recordOf is the record of a live message.
 func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 	t.Helper()
-	p, err := b.place(id)
+	p, err := b.store.place(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.DB.Client().HGetAll(t.Context(), b.keys.message(p, id)).Val()
+	return b.store.DB.Client().HGetAll(t.Context(), b.store.keys.message(p, id)).Val()
 }
 
 // scriptedAccounts has every account except "gone", and one gateway, "gw". With hold, a refused login holds

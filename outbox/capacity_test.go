@@ -38,7 +38,7 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	for range 50 {
 		m := s
 		m.id = newID(b.clock.Now(), 0)
-		b.accept(t.Context(), []*newMessage{&m}, time.Minute)
+		b.Intake.accept(t.Context(), []*newMessage{&m}, time.Minute)
 		err := m.result.Err
 		f, _ := errors.AsType[*fault.Error](err)
 		switch {
@@ -67,7 +67,7 @@ func TestNeverMoreLiveMessagesThanAllowed(t *testing.T) {
 		if i%2 == 0 {
 			req.IdempotencyKey = fmt.Sprint("key", i)
 		}
-		_, err := b.Submit(t.Context(), req)
+		_, err := b.Intake.Submit(t.Context(), req)
 		if err == nil {
 			accepted.Add(1)
 		}
@@ -76,13 +76,13 @@ func TestNeverMoreLiveMessagesThanAllowed(t *testing.T) {
 		}
 		return err
 	})
-	page, err := b.List(t.Context(), api.OutboxQuery{})
+	page, err := b.Reader.List(t.Context(), api.OutboxQuery{})
 	if err != nil || page.Total != limit || accepted.Load() != limit {
 		t.Errorf("%d messages of %d accepted, %v; want %d", page.Total, accepted.Load(), err, limit)
 	}
 	tasks := 0
 	for p := range 3 {
-		counts, err := b.Control.Counts(t.Context(), queue.Lane(queue.Submit, p))
+		counts, err := b.store.Control.Counts(t.Context(), queue.Lane(queue.Submit, p))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,19 +23,19 @@ import (
 func machine(t *testing.T, db *redisdb.DB, wrong time.Duration) *bundle {
 	t.Helper()
 	b := setupOn(t, db, Options{Lease: time.Minute, Backoff: queue.Backoff{Base: 30 * time.Second}})
-	b.Outbox.clock = newClock(nil)
-	b.Outbox.clock.now = func() time.Time { return time.Now().Add(wrong) }
+	b.Outbox.store.clock = newClock(nil)
+	b.Outbox.store.clock.now = func() time.Time { return time.Now().Add(wrong) }
 	return b
 }
 
 // field reads a time in a message's record, relative to the time of Redis.
 func field(t *testing.T, b *bundle, id, name string) time.Duration {
 	t.Helper()
-	ms, err := b.DB.Client().HGet(t.Context(), b.keys.message(0, id), name).Int64()
+	ms, err := b.store.DB.Client().HGet(t.Context(), b.store.keys.message(0, id), name).Int64()
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := b.DB.Client().Time(t.Context()).Result()
+	now, err := b.store.DB.Client().Time(t.Context()).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestClocksAMinuteApart(t *testing.T) {
 			for _, pair := range [][2]*bundle{{right, skewed}, {skewed, right}} {
 				first, second := pair[0], pair[1]
 				id := one(t, first)
-				c, v, err := second.begin(t.Context(), id)
+				c, v, err := second.Delivery.begin(t.Context(), id)
 				if err != nil || c == nil {
 					t.Fatalf("what one machine accepted is not due on the other: %s, %v", v, err)
 				}
@@ -64,16 +64,17 @@ func TestClocksAMinuteApart(t *testing.T) {
 					t.Errorf("the lease lasts %s", lease)
 				}
 				sweep(t, first)
-				if err := second.doubt(t.Context(), c); err != nil {
+				if err := second.Delivery.doubt(t.Context(), c); err != nil {
 					t.Errorf("the other machine stole the lease: %v", err)
 				}
-				now := second.Outbox.clock.Now()
-				second.record(t.Context(), c, decide(c, attempted{start: now, end: now, err: refusal("451 4.7.1 later")},
-					second.policy(c, accounts.Sender{})))
+				now := second.Outbox.store.clock.Now()
+				second.Delivery.record(t.Context(), c, decide(c, attempted{start: now, end: now,
+					err: refusal("451 4.7.1 later")},
+					second.Delivery.policy(c, accounts.Sender{})))
 				if due := field(t, second, id, "due"); !near(due, time.Minute) {
 					t.Errorf("the next attempt is due in %s, want a minute", due)
 				}
-				if c, v, err := first.begin(t.Context(), id); c != nil || err != nil || v.String() != "not_now" {
+				if c, v, err := first.Delivery.begin(t.Context(), id); c != nil || err != nil || v.String() != "not_now" {
 					t.Errorf("the next attempt does not wait for its time: %s, %v", v, err)
 				}
 			}
@@ -129,7 +130,7 @@ func TestNothingIsDoneByAnUnknownClock(t *testing.T) {
 	url := testredis.URL(t)
 	right := machine(t, testredis.Connect(t, redisdb.Options{URL: url}), 0)
 	id := one(t, right)
-	c, _, err := right.begin(t.Context(), id)
+	c, _, err := right.Delivery.begin(t.Context(), id)
 	if err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
@@ -141,14 +142,14 @@ func TestNothingIsDoneByAnUnknownClock(t *testing.T) {
 	if err := skewed.Outbox.sweep(t.Context()); err == nil {
 		t.Error("it sweeps")
 	}
-	if _, err := skewed.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}},
+	if _, err := skewed.Intake.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}},
 		Text: "x"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("submit: %v", err)
 	}
-	if c, _, err := skewed.begin(t.Context(), waiting); c != nil || err == nil {
+	if c, _, err := skewed.Delivery.begin(t.Context(), waiting); c != nil || err == nil {
 		t.Errorf("begin: %v", err)
 	}
-	if err := right.doubt(t.Context(), c); err != nil {
+	if err := right.Delivery.doubt(t.Context(), c); err != nil {
 		t.Errorf("the lease was ended: %v", err)
 	}
 }
@@ -186,13 +187,13 @@ func TestALateAcceptHasNoEffect(t *testing.T) {
 	db := testredis.New(t)
 	b := machine(t, db, 0)
 	one(t, b) // so that Redis knows the script
-	line := &stuck{key: b.keys.ofRequest("default", "order-1", 1), free: make(chan struct{}),
+	line := &stuck{key: b.store.keys.ofRequest("default", "order-1", 1), free: make(chan struct{}),
 		past: make(chan struct{})}
 	db.Client().AddHook(line)
 	req := api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: "order-1"}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := b.Submit(ctx, req); !fault.Is(err, fault.Unavailable) {
+	if _, err := b.Intake.Submit(ctx, req); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a submit whose Redis does not answer: %v", err)
 	}
 	time.Sleep(stalled) // the clocks may differ by less
@@ -201,7 +202,7 @@ func TestALateAcceptHasNoEffect(t *testing.T) {
 	if used := db.Client().Exists(t.Context(), line.key).Val(); used > 0 {
 		t.Error("the message was accepted after its caller gave up")
 	}
-	if got, err := b.Submit(t.Context(), req); err != nil || got.Idempotency.Status != "MISS" {
+	if got, err := b.Intake.Submit(t.Context(), req); err != nil || got.Idempotency.Status != "MISS" {
 		t.Errorf("repeated: %+v, %v", got, err)
 	}
 }

@@ -64,14 +64,14 @@ func connected(t *testing.T, db *redisdb.DB) (*bundle, *direct, *testsmtp.Server
 	b := setupOn(t, db, Options{})
 	d := &direct{sender: sender, relay: smtpsend.Relay{Host: server.Host(), Port: server.Port(),
 		TLS: smtpsend.TLSNone}}
-	b.Outbox.Router = d
+	b.Outbox.store.Router = d
 	return b, d, server
 }
 
 // attach submits a message with a file that can't be compressed.
 func (b *bundle) attach(t *testing.T, size int) string {
 	t.Helper()
-	answer, err := b.Submit(t.Context(), api.SubmitRequest{
+	answer, err := b.Intake.Submit(t.Context(), api.SubmitRequest{
 		To: api.Addresses{{Address: "ann@x.test"}}, Text: "x", Attachments: []api.Attachment{
 			{Filename: "x.bin", Content: noise(t, size)}},
 	})
@@ -106,7 +106,7 @@ func (b *bundle) contentsArrive(t *testing.T, d *direct, server *testsmtp.Server
 		{"large", 5 << 20, false},
 	} {
 		id := b.attach(t, row.size)
-		want, err := b.Content(t.Context(), id)
+		want, err := b.Reader.Content(t.Context(), id)
 		if err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
@@ -157,14 +157,15 @@ func (b *bundle) changedContents(t *testing.T, server *testsmtp.Server) {
 			}},
 		} {
 			id := b.attach(t, size)
-			key, packed := b.keys.content(0, id), []byte(b.DB.Client().Get(t.Context(), b.keys.content(0, id)).Val())
+			key, packed := b.store.keys.content(0, id), []byte(b.store.DB.Client().Get(t.Context(),
+				b.store.keys.content(0, id)).Val())
 			if changed := row.change(packed); changed != nil {
-				b.DB.Client().Set(t.Context(), key, changed, 0)
+				b.store.DB.Client().Set(t.Context(), key, changed, 0)
 			} else {
-				b.DB.Client().Del(t.Context(), key)
+				b.store.DB.Client().Del(t.Context(), key)
 			}
 			b.deliver(t, id)
-			page, err := b.DeadLetters(t.Context(), api.OutboxQuery{})
+			page, err := b.Reader.DeadLetters(t.Context(), api.OutboxQuery{})
 			if err != nil || len(page.DeadLetters) != 1 {
 				t.Fatalf("%d octets, %s: %d dead letters, %v", size, row.name, len(page.DeadLetters), err)
 			}
@@ -172,7 +173,7 @@ func (b *bundle) changedContents(t *testing.T, server *testsmtp.Server) {
 				!strings.Contains(why.Message, "the content of the message can't be read") {
 				t.Errorf("%d octets, %s: %+v", size, row.name, why)
 			}
-			if _, err := b.DeleteDeadLetter(t.Context(), id); err != nil {
+			if _, err := b.Operations.DeleteDeadLetter(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -194,7 +195,7 @@ func TestRedisGoesAwayInTheMiddleOfAContent(t *testing.T) {
 	b, d, server := connected(t, db)
 	id := b.attach(t, 3<<20)
 	size := len(mustContent(t, b, id))
-	body := b.body(0, id, "", size)
+	body := b.Delivery.body(0, id, "", size)
 	content, err := body.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +224,7 @@ func TestRedisGoesAwayInTheMiddleOfAContent(t *testing.T) {
 
 func mustContent(t *testing.T, b *bundle, id string) []byte {
 	t.Helper()
-	content, err := b.Content(t.Context(), id)
+	content, err := b.Reader.Content(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,29 +350,29 @@ func TestLargeContentsLeaveNothingBehind(t *testing.T) {
 	b := setupOn(t, testredis.New(t), Options{MaxLive: 1})
 	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Attachments: []api.Attachment{
 		{Content: noise(t, 1<<20)}}, IdempotencyKey: "k"}
-	first, err := b.Submit(t.Context(), req)
+	first, err := b.Intake.Submit(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := b.Submit(t.Context(), req)
+	again, err := b.Intake.Submit(t.Context(), req)
 	if err != nil || again.QueueID != first.QueueID || again.Idempotency.Status != "HIT" {
 		t.Errorf("once more: %+v, %v", again, err)
 	}
 	req.Attachments = []api.Attachment{{Content: noise(t, 1<<20)}}
-	if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
+	if _, err := b.Intake.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
 		t.Errorf("another under the same key: %v", err)
 	}
 	req.IdempotencyKey = "l"
-	if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "OutboxFull" {
+	if _, err := b.Intake.Submit(t.Context(), req); fault.CodeOf(err) != "OutboxFull" {
 		t.Errorf("one too many: %v", err)
 	}
-	large := b.keys.content(0, first.QueueID)
-	for _, key := range b.DB.Client().Keys(t.Context(), "*").Val() {
-		if key != large && b.DB.Client().MemoryUsage(t.Context(), key).Val() > 100<<10 {
+	large := b.store.keys.content(0, first.QueueID)
+	for _, key := range b.store.DB.Client().Keys(t.Context(), "*").Val() {
+		if key != large && b.store.DB.Client().MemoryUsage(t.Context(), key).Val() > 100<<10 {
 			t.Errorf("%s is left", key)
 		}
 	}
-	if ttl := b.DB.Client().TTL(t.Context(), large).Val(); ttl != -1 {
+	if ttl := b.store.DB.Client().TTL(t.Context(), large).Val(); ttl != -1 {
 		t.Errorf("the content is kept for %s", ttl)
 	}
 }
@@ -386,18 +387,18 @@ func TestAContentLostOnItsWayIn(t *testing.T) {
 			To: []string{"ann@x.test"}, Size: 1 << 20},
 		content: noise(t, 1<<20), lane: api.Transactional, attempts: 10,
 	}
-	if err := b.encode(m); err != nil {
+	if err := b.Intake.encode(m); err != nil {
 		t.Fatal(err)
 	}
-	if in := b.bringIn(t.Context(), []*newMessage{m}); len(in) != 1 {
+	if in := b.Intake.bringIn(t.Context(), []*newMessage{m}); len(in) != 1 {
 		t.Fatal(m.result.Err)
 	}
-	b.DB.Client().FlushDB(t.Context())
-	answer, err := acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args)
-	if err := b.refusal(t.Context(), m, answer, err); !fault.Is(err, fault.Unavailable) {
+	b.store.DB.Client().FlushDB(t.Context())
+	answer, err := acceptScript.Run(t.Context(), b.store.DB.Client(), m.keys, m.args)
+	if err := b.Intake.refusal(t.Context(), m, answer, err); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("accepted with %v", err)
 	}
-	if left := b.DB.Client().DBSize(t.Context()).Val(); left > 0 {
+	if left := b.store.DB.Client().DBSize(t.Context()).Val(); left > 0 {
 		t.Errorf("%d keys are left", left)
 	}
 }

@@ -36,16 +36,18 @@ func TestCorrectedReplayNamesTheNewRecipient(t *testing.T) {
 			t.Parallel()
 			relay := testsmtp.Start(t, testsmtp.Options{})
 			b := routed(t, testredis.New(t), relay)
-			a, err := b.Submit(t.Context(), c.req)
+			a, err := b.Intake.Submit(t.Context(), c.req)
 			must(t, err)
-			b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, "1"), Type: TaskDeliver, Queue: queue.Submit})
-			m, err := b.Replay(t.Context(), a.QueueID, api.Corrections{To: api.Emails{"new@x.test"}})
+			b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, "1"), Type: TaskDeliver,
+				Queue: queue.Submit})
+			m, err := b.Operations.Replay(t.Context(), a.QueueID, api.Corrections{To: api.Emails{"new@x.test"}})
 			if err != nil || m.Header != c.header {
 				t.Fatalf("the replay answers %q, want %q, %v", m.Header, c.header, err)
 			}
-			shown, err := b.Content(t.Context(), a.QueueID)
+			shown, err := b.Reader.Content(t.Context(), a.QueueID)
 			must(t, err)
-			b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, "2"), Type: TaskDeliver, Queue: queue.Submit})
+			b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, "2"), Type: TaskDeliver,
+				Queue: queue.Submit})
 			all := relay.Messages()
 			got := all[len(all)-1]
 			if len(got.To) != 1 || got.To[0] != "new@x.test" || !bytes.Equal(got.Data, shown) {

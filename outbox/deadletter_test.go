@@ -16,7 +16,7 @@ func fail(t *testing.T, b *bundle) string {
 	t.Helper()
 	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
 	id := one(t, b)
-	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 	return id
 }
 
@@ -24,7 +24,7 @@ func TestDeadLetterTellsWhy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	id := fail(t, b)
-	d, err := b.DeadLetter(t.Context(), id)
+	d, err := b.Reader.DeadLetter(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,21 +32,21 @@ func TestDeadLetterTellsWhy(t *testing.T) {
 		len(d.Log) != 1 || !strings.Contains(string(d.Content), "To: ann@x.test") {
 		t.Errorf("dead letter %+v", d)
 	}
-	page, err := b.DeadLetters(t.Context(), api.OutboxQuery{State: api.Waiting})
+	page, err := b.Reader.DeadLetters(t.Context(), api.OutboxQuery{State: api.Waiting})
 	if err != nil || page.Total != 1 || page.DeadLetters[0].QueueID != id {
 		t.Errorf("dead letters %+v, %v", page, err)
 	}
 	live := one(t, b)
-	if _, err := b.DeadLetter(t.Context(), live); !fault.Is(err, fault.NotFound) {
+	if _, err := b.Reader.DeadLetter(t.Context(), live); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a live message as a dead letter: %v", err)
 	}
-	if _, err := b.Replay(t.Context(), live, api.Corrections{}); !fault.Is(err, fault.Conflict) {
+	if _, err := b.Operations.Replay(t.Context(), live, api.Corrections{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("replay of a live message: %v", err)
 	}
-	if a, err := b.DeleteDeadLetter(t.Context(), live); err != nil || a.Deleted {
+	if a, err := b.Operations.DeleteDeadLetter(t.Context(), live); err != nil || a.Deleted {
 		t.Errorf("a live message was deleted as a dead letter: %v", err)
 	}
-	if a, err := b.DeleteDeadLetter(t.Context(), id); err != nil || !a.Deleted {
+	if a, err := b.Operations.DeleteDeadLetter(t.Context(), id); err != nil || !a.Deleted {
 		t.Errorf("delete: %+v, %v", a, err)
 	}
 }
@@ -61,7 +61,7 @@ func TestManyReplaysSendOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			_, err := b.Replay(t.Context(), id, api.Corrections{})
+			_, err := b.Operations.Replay(t.Context(), id, api.Corrections{})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -89,30 +89,32 @@ func TestReasonOfALostRecipientStays(t *testing.T) {
 		b.sender.replies = map[string]string{"dead@x.test": "550 5.1.1 nobody", "later@x.test": "451 4.7.1 later"}
 		id := b.submit(t, api.SubmitRequest{To: append(for1("dead@x.test"), for1("later@x.test")...)})
 		b.deliver(t, id)
-		m, err := b.Get(t.Context(), id)
+		m, err := b.Reader.Get(t.Context(), id)
 		if err != nil || m.Progress.Error == nil || m.Progress.Error.Message != "451 4.7.1 later" {
 			t.Errorf("while one is left: %+v, %v", m.Progress.Error, err)
 		}
 		delete(b.sender.replies, "later@x.test")
 		b.clock.Advance(time.Hour)
 		b.deliver(t, id)
-		logged, err := b.Message(t.Context(), id)
+		logged, err := b.Reader.Message(t.Context(), id)
 		if err != nil || logged.Error == nil || logged.Error.Message != "550 5.1.1 nobody" {
 			t.Errorf("the log has %+v, %v", logged.Error, err)
 		}
 		if letters < 0 {
 			continue
 		}
-		page, err := b.List(t.Context(), api.OutboxQuery{State: api.Failed})
+		page, err := b.Reader.List(t.Context(), api.OutboxQuery{State: api.Failed})
 		if err != nil || len(page.Messages) != 1 || page.Messages[0].Progress.Status != "error" ||
 			page.Messages[0].Progress.Error.Message != "550 5.1.1 nobody" {
 			t.Errorf("the list has %+v, %v", page, err)
 		}
 		code := page.Messages[0].Progress.Error.Code
-		if all, err := b.ReplayAll(t.Context(), api.ReplayRequest{Code: code}); err != nil || all.Replayed != 1 {
+		if all, err := b.Operations.ReplayAll(t.Context(), api.ReplayRequest{Code: code}); err != nil ||
+			all.Replayed != 1 {
 			t.Errorf("replayed by code %q: %+v, %v", code, all, err)
 		}
-		if m, err = b.Get(t.Context(), id); err != nil || m.Progress.Error != nil || m.Progress.Status != "queued" {
+		if m, err = b.Reader.Get(t.Context(), id); err != nil || m.Progress.Error != nil ||
+			m.Progress.Status != "queued" {
 			t.Errorf("after the replay: %+v, %v", m.Progress, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // dialoguesIn returns how many dialogues of a message Redis has.
 func (b *bundle) dialoguesIn(t *testing.T, id string) int64 {
 	t.Helper()
-	return b.DB.Client().HLen(t.Context(), b.keys.dialogues(b.partition(id), id)).Val()
+	return b.store.DB.Client().HLen(t.Context(), b.store.keys.dialogues(b.store.partition(id), id)).Val()
 }
 
 // said returns the dialogue of an attempt as one text.
@@ -48,20 +48,20 @@ func TestDialoguesOfAMessage(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", where, got, err, want)
 		}
 	}
-	live, err := b.Get(t.Context(), id)
+	live, err := b.Reader.Get(t.Context(), id)
 	check("in the outbox", live.Log, err)
 	b.clock.Advance(time.Hour)
 	b.sender.replies[ann] = ""
 	b.deliver(t, id)
 	want = append(want, "")
-	ended, err := b.Message(t.Context(), id)
+	ended, err := b.Reader.Message(t.Context(), id)
 	check("in the log", ended.Log, err)
 
 	b.sender.replies[ann] = "550 5.1.1 nobody"
 	dead := b.submit(t, api.SubmitRequest{To: for1(ann)})
 	b.deliver(t, dead)
 	want = []string{"client RCPT TO:<ann@x.test>; server 550 5.1.1 nobody"}
-	letter, err := b.DeadLetter(t.Context(), dead)
+	letter, err := b.Reader.DeadLetter(t.Context(), dead)
 	check("in a dead letter", letter.Log, err)
 
 	b.sender.replies[ann] = ""
@@ -78,13 +78,13 @@ func TestDialoguesStayInside(t *testing.T) {
 	b := setup(t, Options{})
 	b.sender.replies["ann@x.test"] = "550 5.1.1 nobody"
 	b.deliver(t, b.submit(t, api.SubmitRequest{To: for1("ann@x.test")}))
-	for _, e := range b.DB.Client().XRange(t.Context(), b.keys.events(0), "-", "+").Val() {
+	for _, e := range b.store.DB.Client().XRange(t.Context(), b.store.keys.events(0), "-", "+").Val() {
 		line, _ := e.Values["e"].(string)
 		if strings.Contains(line, "RCPT TO:") || strings.Contains(line, "dialogue") {
 			t.Errorf("event: %s", line)
 		}
 	}
-	page, err := b.Messages(t.Context(), api.LogQuery{})
+	page, err := b.Reader.Messages(t.Context(), api.LogQuery{})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].Log != nil {
 		t.Errorf("the list: %+v, %v", page, err)
 	}
@@ -102,7 +102,7 @@ func TestDialoguesAreBounded(t *testing.T) {
 		b.deliver(t, id)
 		b.clock.Advance(48 * time.Hour)
 	}
-	m, err := b.Message(t.Context(), id)
+	m, err := b.Reader.Message(t.Context(), id)
 	if err != nil || len(m.Log) != attempts || b.dialoguesIn(t, id) != 10 {
 		t.Fatalf("%d attempts, %d dialogues, %v", len(m.Log), b.dialoguesIn(t, id), err)
 	}
@@ -155,7 +155,8 @@ func TestErasureFindsDialoguesOfOthers(t *testing.T) {
 	b.deliver(t, other)
 	packed, err := packDialogues(b.store, one, dialogues{1: {{Text: "250 forwards to <Ann.Quux@x.test>"}}})
 	must(t, err)
-	must(t, b.DB.Client().HSet(t.Context(), b.keys.dialogues(b.partition(one), one), "1", packed).Err())
+	must(t, b.store.DB.Client().HSet(t.Context(), b.store.keys.dialogues(b.store.partition(one), one), "1",
+		packed).Err())
 	b.erase(t, "", "ann.quux@x.test")
 	if left := b.naming(t, "quux"); len(left) > 0 || b.dialoguesIn(t, one) != 0 || b.dialoguesIn(t, other) != 1 {
 		t.Errorf("left: %v; %d and %d dialogues", left, b.dialoguesIn(t, one), b.dialoguesIn(t, other))
@@ -174,16 +175,16 @@ func TestSealedDialogues(t *testing.T) {
 	for _, key := range b.naming(t, "rcpt to:") {
 		t.Errorf("%s is readable", key)
 	}
-	m, err := b.Message(t.Context(), id)
+	m, err := b.Reader.Message(t.Context(), id)
 	if err != nil || !strings.Contains(said(m.Log[0]), "RCPT TO:<ann@x.test>") {
 		t.Errorf("%+v, %v", m.Log, err)
 	}
 	b.under(t, true, "b")
-	m, err = b.Message(t.Context(), id)
+	m, err = b.Reader.Message(t.Context(), id)
 	if err != nil || said(m.Log[0]) != "note The dialogue can't be read; the log says why." {
 		t.Errorf("under another secret: %+v, %v", m.Log, err)
 	}
-	if _, err := b.MessageEvents(t.Context(), id); err != nil {
+	if _, err := b.Reader.MessageEvents(t.Context(), id); err != nil {
 		t.Error(err)
 	}
 }

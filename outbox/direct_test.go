@@ -32,7 +32,7 @@ func simpleMailing(t testing.TB, b *bundle, sh Shared) *Mailing {
 	if sh.Subject == "" {
 		sh.Subject = "News for {{params.name}}"
 	}
-	l, err := b.Mailing(t.Context(), sh)
+	l, err := b.Mailings.Mailing(t.Context(), sh)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func (quickRelay) Slots(string, api.Lane) int { return 1 }
 // BenchmarkDirect measures the mail of a campaign without its SMTP and without its marks.
 func BenchmarkDirect(bench *testing.B) {
 	b := setup(bench, Options{ServiceURL: func() string { return "https://mail.example.com" }})
-	b.store.Router, b.Tokens = quickRelay{}, testStamps(bench)
+	b.store.Router, b.store.Tokens = quickRelay{}, testStamps(bench)
 	l, a, marks := simpleMailing(bench, b, Shared{}), recipientOf(b, "ann@x.test"), marked()
 	bench.ReportAllocs()
 	for n := 0; bench.Loop(); n++ {
@@ -109,11 +109,11 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 func TestMailOfACampaignCostsNoRoundTrip(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{ServiceURL: func() string { return "https://mail.example.com" }})
-	b.Tokens = testStamps(t)
+	b.store.Tokens = testStamps(t)
 	l, trips := simpleMailing(t, b, Shared{Bound: true}), &roundTrips{}
 	b.store.Accounts = &altered{scriptedAccounts: b.people}
 	b.sender.replies["later@x.test"] = "451 later"
-	b.DB.Client().AddHook(trips)
+	b.store.DB.Client().AddHook(trips)
 	for _, to := range []string{"ann@x.test", "later@x.test", "full@x.test"} {
 		if to == "full@x.test" {
 			b.sender.full = b.clock.Now().Add(time.Minute)
@@ -165,7 +165,7 @@ func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error
 	r.o.Backoff.Base, r.o.Backoff.Factor = 10*time.Second, 2
 	b := setupOn(t, testredis.New(t), r.o)
 	b.sifts(t, suppression.Options{})
-	b.Tokens = testStamps(t)
+	b.store.Tokens = testStamps(t)
 	a := &altered{scriptedAccounts: b.people}
 	b.store.Accounts = a
 	b.sender.got = func(smtpsend.Message) { asked = true }
@@ -182,14 +182,14 @@ func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error
 		if err := l.Enqueue(t.Context(), to, b.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
-		b.Campaign = func(context.Context, string) (Turn, error) { return l.Turn(to), nil }
+		b.store.Campaign = func(context.Context, string) (Turn, error) { return l.Turn(to), nil }
 	}
 	r.change(b, a)
 	if way == 1 {
 		return came1(b, l.Direct(t.Context(), to, "", marked())), asked, a.told
 	}
 	b.deliver(t, id)
-	rows, err := b.readLog(t.Context(), entriesOf([]string{id}))
+	rows, err := b.store.readLog(t.Context(), entriesOf([]string{id}))
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
@@ -354,7 +354,7 @@ func TestEveryWayLearns(t *testing.T) {
 	t.Parallel()
 	for way := range 2 {
 		b := setupSifted(t, Options{ServiceURL: func() string { return "https://mail.example.com" }})
-		b.Tokens = testStamps(t)
+		b.store.Tokens = testStamps(t)
 		l := simpleMailing(t, b, Shared{})
 		b.sender.crowded = b.clock.Now().Add(time.Minute)
 		waits := b.submit(t, api.SubmitRequest{To: for1("bob@x.test"), Lane: api.Bulk})
@@ -367,7 +367,7 @@ func TestEveryWayLearns(t *testing.T) {
 		} else {
 			l.Direct(t.Context(), recipientOf(b, "ann@x.test"), "", marked())
 		}
-		all, err := b.Suppressions.Find(t.Context(), "ann@x.test")
+		all, err := b.store.Suppressions.Find(t.Context(), "ann@x.test")
 		if err != nil || len(all) != 1 || all[0].Reason != suppression.HardBounce || all[0].MessageID == "" {
 			t.Errorf("way %d: %+v, %v", way, all, err)
 		}
@@ -410,7 +410,7 @@ func TestCampaignsPublishWhatTheyAreAskedFor(t *testing.T) {
 	} {
 		b := setup(t, Options{Archived: row.archived,
 			ServiceURL: func() string { return "https://mail.example.com" }})
-		b.Tokens = testStamps(t)
+		b.store.Tokens = testStamps(t)
 		l := simpleMailing(t, b, Shared{})
 		b.sender.replies["later@x.test"], b.sender.replies["never@x.test"] = "451 later", "550 never"
 		for _, to := range []string{"ann@x.test", "later@x.test", "never@x.test"} {

@@ -1,14 +1,21 @@
 // Package outbox accepts messages and delivers each of their recipients, or reports why not.
 //
-// Its files are grouped by the life of a message. References between the groups run one way (groups_test.go):
+// The first word of a file says which part it belongs to. A part is a field of [Outbox]. It has the parts
+// that it uses as fields:
 //
-//	record_*        the record: keys, scripts, codec, clock; all groups use it
-//	intake*         accepts messages, of HTTP, SMTP, templates and mail merge
-//	delivery*       one attempt: lease, rules, decision, outcome; and the sweeper
-//	mailing*        one content to many people, by attempts that have no record
-//	read_*          lists, single messages, the email log
-//	operations_*    changes by operators: cancel, retry, reschedule, replay; retention
-//	queues, facts*  pause and counts; what becomes known after delivery
+//	record_*      the record, which all parts share: keys, scripts, codec, clock
+//	intake*       Intake accepts messages, of HTTP, SMTP, templates and mail merge
+//	delivery*     Delivery makes one attempt: lease, rules, decision, outcome; and the sweeper
+//	mailing*      Mailings sends one content to many people, by attempts that have no record
+//	read_*        Reader has lists, single messages, the email log
+//	operations_*  Operations are changes by operators: cancel, retry, reschedule, replay; retention
+//	queues        Queues pauses and counts
+//	facts         Facts records what becomes known after delivery
+//	rates_*       Counts counts what happened, by hour and day
+//
+// Mail has two paths. A message (intake*, then delivery*) has a record from the submit to its end. The mail
+// of a campaign (mailing*) has none: package newsletter asks for one attempt for each person, and its send
+// log has the result. A mail that is deferred becomes a message.
 //
 // The message record in Redis is the truth. A task in the queue only wakes a message: it has the message's
 // id. To handle a task twice, early, late or never does no harm. Each change of a record is one Lua script

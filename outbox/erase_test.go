@@ -20,10 +20,10 @@ import (
 // Suppressions have a test of their own.
 func (b *bundle) naming(t *testing.T, text string) (keys []string) {
 	t.Helper()
-	c, ctx := b.DB.Client(), t.Context()
+	c, ctx := b.store.DB.Client(), t.Context()
 	has := func(value string) bool {
-		plain, _ := b.jsons.raw([]byte(value))
-		unpacked, _ := b.codec.decoder.DecodeAll([]byte(strings.TrimLeft(value, keptText+keptContent)),
+		plain, _ := b.store.jsons.raw([]byte(value))
+		unpacked, _ := b.store.codec.decoder.DecodeAll([]byte(strings.TrimLeft(value, keptText+keptContent)),
 			make([]byte, 0, 1<<20))
 		return strings.Contains(strings.ToLower(value+string(plain)+string(unpacked)), text)
 	}
@@ -54,7 +54,7 @@ func (b *bundle) naming(t *testing.T, text string) (keys []string) {
 		}
 		return false
 	}
-	if err := b.DB.Scan(ctx, "*", func(some []string) error {
+	if err := b.store.DB.Scan(ctx, "*", func(some []string) error {
 		for _, key := range some {
 			if !strings.Contains(key, "}:suppression:") && (strings.Contains(strings.ToLower(key), text) ||
 				look(key)) {
@@ -77,10 +77,10 @@ func (b *bundle) erase(t *testing.T, account, address string) map[string]int {
 	found := map[string]int{}
 	tally := func(place string, n int) error { found[place] += n; return nil }
 	w := Whom{Traces: traces, Account: account}
-	if err := b.Erase(t.Context(), w, tally); err != nil {
+	if err := b.Operations.Erase(t.Context(), w, tally); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.EraseEvents(t.Context(), w, tally); err != nil {
+	if err := b.Operations.EraseEvents(t.Context(), w, tally); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -116,7 +116,7 @@ func erasesAPerson(t *testing.T, b *bundle) {
 	b.deliver(t, deadOfTwo)
 	b.sender.replies[ann] = ""
 	sent, sentToTwo, other := submit("Ann.QUUX@x.test"), submit(bob, ann), submit(bob)
-	merge, err := b.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}",
+	merge, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}",
 		MailMerge: []api.MailMergeEntry{{To: api.Address{Address: ann}, Params: []byte(`{"name":"Quux"}`)},
 			{To: api.Address{Address: bob}}}})
 	must(t, err)
@@ -124,7 +124,7 @@ func erasesAPerson(t *testing.T, b *bundle) {
 	for _, id := range []string{sent, sentToTwo, other, personal, ofOther} {
 		b.deliver(t, id)
 	}
-	if b.opts.KeepContent > 0 {
+	if b.store.opts.KeepContent > 0 {
 		for _, id := range []string{sent, sentToTwo, other, personal, ofOther} {
 			if !b.isKept(t, id) {
 				t.Errorf("%s is not kept", id)
@@ -161,30 +161,30 @@ func erasesAPerson(t *testing.T, b *bundle) {
 	if !slices.Equal(*to, []string{bob}) {
 		t.Errorf("mailed %v", *to)
 	}
-	if err := b.Indexed(t.Context(), []string{liveToTwo}); err != nil {
+	if err := b.Reader.Indexed(t.Context(), []string{liveToTwo}); err != nil {
 		t.Fatal(err)
 	}
 	if left := b.naming(t, "quux"); len(left) > 0 {
 		t.Errorf("left at the end: %v", left)
 	}
 	for _, id := range []string{dead, sent, live, personal} {
-		if _, err := b.Message(t.Context(), id); err == nil {
+		if _, err := b.Reader.Message(t.Context(), id); err == nil {
 			t.Errorf("message %s is in the log", id)
 		}
 	}
 	for _, id := range []string{deadOfTwo, sentToTwo, liveToTwo, other} {
-		m, err := b.Message(t.Context(), id)
+		m, err := b.Reader.Message(t.Context(), id)
 		if err != nil || !slices.Contains(m.Envelope.To, bob) || id != other && !slices.Contains(m.Envelope.To,
 			message.Erased) {
 			t.Errorf("message %s: %+v, %v", id, m.Envelope, err)
 		}
 	}
 	for _, id := range []string{other, ofOther} {
-		if b.opts.KeepContent > 0 && !b.isKept(t, id) {
+		if b.store.opts.KeepContent > 0 && !b.isKept(t, id) {
 			t.Errorf("the content of %s, to others alone, is gone", id)
 		}
 	}
-	story, err := b.MessageEvents(t.Context(), sentToTwo)
+	story, err := b.Reader.MessageEvents(t.Context(), sentToTwo)
 	if err != nil || !slices.ContainsFunc(story.Events, func(e api.MessageEvent) bool {
 		return e.Event == string(event.MessageBounce) && slices.Equal(e.Recipients, []string{bob})
 	}) {
@@ -198,7 +198,7 @@ func (b *bundle) personal(t *testing.T, address string) (ids []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = b.Personal(t.Context(), Whom{Traces: traces}, func(m api.LoggedMessage) error {
+	err = b.Operations.Personal(t.Context(), Whom{Traces: traces}, func(m api.LoggedMessage) error {
 		ids = append(ids, m.QueueID)
 		if len(m.Envelope.To) != 1 || len(m.Recipients) != 1 || !traces.Is(m.Envelope.To[0]) {
 			t.Errorf("others are named: %+v", m)
@@ -220,10 +220,10 @@ func TestErasureStaysWithinItsAccount(t *testing.T) {
 	if found := b.erase(t, "shop", "ann@x.test"); found[PlaceOutbox] != 1 || found[PlaceMessages] != 0 {
 		t.Errorf("erased %v", found)
 	}
-	if _, err := b.Message(t.Context(), mine); err == nil {
+	if _, err := b.Reader.Message(t.Context(), mine); err == nil {
 		t.Error("the message of the account is still there")
 	}
-	if m, err := b.Message(t.Context(), others); err != nil || m.Envelope.To[0] != "ann@x.test" {
+	if m, err := b.Reader.Message(t.Context(), others); err != nil || m.Envelope.To[0] != "ann@x.test" {
 		t.Errorf("the message of another account: %+v, %v", m.Envelope, err)
 	}
 	if left := b.eventsOf(t, event.MessageSent); len(left) != 1 {
@@ -248,7 +248,7 @@ func TestAStalledWorkerBringsNobodyBack(t *testing.T) {
 	b.deliver(t, id)
 	b.sender.replies[bob] = ""
 	to := b.sentTo()
-	b.Deliver(t.Context(), queue.Task{ID: taskID(id, secondEpoch)})
+	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, secondEpoch)})
 	if !slices.Equal(*to, []string{bob}) {
 		t.Errorf("mailed %v", *to)
 	}
@@ -262,7 +262,7 @@ func TestEventsWaitForTheirReaders(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Text: "x"})
-	c, key := b.DB.Client(), b.keys.events(0)
+	c, key := b.store.DB.Client(), b.store.keys.events(0)
 	if err := c.XGroupCreate(t.Context(), key, "reader", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -290,23 +290,25 @@ func TestSubmitsDoNotStoreErasedAddresses(t *testing.T) {
 	t.Parallel()
 	db := spread(t)
 	b := setupOn(t, db, Options{})
-	b.sifts(t, suppression.Options{Ring: b.Ring})
-	stops := suppression.Persons{Store: b.Suppressions}
+	b.sifts(t, suppression.Options{Ring: b.store.Ring})
+	stops := suppression.Persons{Store: b.store.Suppressions}
 	if err := stops.Erase(t.Context(), "", "ann.quux@x.test", func(int) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	to := b.sentTo()
 	for range 2 { // before this process looked for anybody, and after
-		a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann.quux@x.test"), Subject: "Hello", Text: "x"})
+		a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann.quux@x.test"), Subject: "Hello",
+			Text: "x"})
 		if err != nil || !a.NoneQueued() || a.Skipped.Reason != "erased" {
 			t.Fatalf("answered %+v, %v", a, err)
 		}
-		a, err = b.Submit(t.Context(), api.SubmitRequest{To: toEach("bob@x.test", "ann.quux@x.test"), Text: "x"})
+		a, err = b.Intake.Submit(t.Context(), api.SubmitRequest{To: toEach("bob@x.test", "ann.quux@x.test"),
+			Text: "x"})
 		if err != nil || a.Skipped == nil || a.NoneQueued() {
 			t.Fatalf("answered %+v, %v", a, err)
 		}
-		b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, secondEpoch)})
-		b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, firstEpoch)})
+		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, secondEpoch)})
+		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, firstEpoch)})
 	}
 	if !slices.Equal(*to, []string{"bob@x.test", "bob@x.test"}) {
 		t.Errorf("mailed %v", *to)

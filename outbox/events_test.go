@@ -20,21 +20,21 @@ func TestEveryEventHasTagsAndMetadata(t *testing.T) {
 		id := b.submit(t, api.SubmitRequest{To: for1(to)})
 		b.deliver(t, id)
 		if to == "later@x.test" {
-			if _, err := b.Cancel(t.Context(), id, ReasonAPI); err != nil {
+			if _, err := b.Operations.Cancel(t.Context(), id, ReasonAPI); err != nil {
 				t.Fatal(err)
 			}
 		}
 		opened := Fact{Key: to, Type: event.TrackOpen, MessageID: id}
-		if _, err := b.RecordFacts(t.Context(), []Fact{opened}); err != nil {
+		if _, err := b.Facts.RecordFacts(t.Context(), []Fact{opened}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	unknown := Fact{Key: "unknown", Type: event.MessageBounce, Account: "default", MessageID: "gone"}
-	if _, err := b.RecordFacts(t.Context(), []Fact{unknown}); err != nil {
+	if _, err := b.Facts.RecordFacts(t.Context(), []Fact{unknown}); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[string]bool{}
-	for _, entry := range b.DB.Client().XRange(t.Context(), redisdb.Key(0, "events"), "-", "+").Val() {
+	for _, entry := range b.store.DB.Client().XRange(t.Context(), redisdb.Key(0, "events"), "-", "+").Val() {
 		line := entry.Values["e"].(string)
 		e, err := event.Parse([]byte(line))
 		if err != nil {

@@ -13,11 +13,11 @@ import (
 // Redis was lost and the call repeated.
 func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, second finished) {
 	t.Helper()
-	c, _, err := b.begin(t.Context(), id)
+	c, _, err := b.Delivery.begin(t.Context(), id)
 	if err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	args, err := b.finishArgs(t.Context(), c, b.attempt(t.Context(), c, b.clock.Now()))
+	args, err := b.Delivery.finishArgs(t.Context(), c, b.Delivery.attempt(t.Context(), c, b.clock.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, sec
 
 func eventsOf(t *testing.T, b *bundle, kind string) int {
 	t.Helper()
-	entries, err := b.DB.Client().XRange(t.Context(), redisdb.Key(0, "events"), "-", "+").Result()
+	entries, err := b.store.DB.Client().XRange(t.Context(), redisdb.Key(0, "events"), "-", "+").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
 	id := one(t, b)
 	recordTwice(t, b, id, func() {
 		b.clock.Advance(time.Minute)
-		if _, err := promoteScript.Run(t.Context(), b.DB.Client(), []string{b.keys.events(0)},
+		if _, err := promoteScript.Run(t.Context(), b.store.DB.Client(), []string{b.store.keys.events(0)},
 			promoteArgs{Now: b.clock.Now(), Most: sweepBatch, Window: 64}); err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +73,14 @@ func TestFailureRecordedTwiceAfterReplay(t *testing.T) {
 	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
 	id := one(t, b)
 	recordTwice(t, b, id, func() {
-		if _, err := b.Replay(t.Context(), id, api.Corrections{}); err != nil {
+		if _, err := b.Operations.Replay(t.Context(), id, api.Corrections{}); err != nil {
 			t.Fatal(err)
 		}
 	})
 	if n := eventsOf(t, b, "messageFailed"); n != 1 {
 		t.Errorf("%d messageFailed events of one failure", n)
 	}
-	m, err := b.Get(t.Context(), id)
+	m, err := b.Reader.Get(t.Context(), id)
 	if err != nil {
 		t.Errorf("the replay is undone: %v", err)
 	} else if m.State != "waiting" {

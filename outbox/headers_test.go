@@ -23,17 +23,18 @@ func TestControlHeadersInTheFieldHeaders(t *testing.T) {
 				prefix + "Idempotency-Key": {api.HeaderValue("key of " + name)}, prefix + "Lane": {"Bulk"},
 				prefix + "Priority": {"low"}, prefix + "Tracking-Enabled": {"no"}, "X-Other": {"stays"},
 			}
-			a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", Headers: headers,
-				TZ: "Europe/Berlin"})
+			a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x",
+				Headers: headers,
+				TZ:      "Europe/Berlin"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := b.Get(t.Context(), a.QueueID)
+			m, err := b.Reader.Get(t.Context(), a.QueueID)
 			if err != nil || !m.Scheduled.Equal(at) || m.Attempts != 3 || m.IdempotencyKey != "key of "+name ||
 				m.Lane != api.Bulk {
 				t.Errorf("queued as %+v, %v", m, err)
 			}
-			content, err := b.Content(t.Context(), a.QueueID)
+			content, err := b.Reader.Content(t.Context(), a.QueueID)
 			if head := strings.ToLower(string(content)); err != nil || !strings.Contains(head, "x-other: stays") ||
 				strings.Contains(head, strings.ToLower(prefix)) {
 				t.Errorf("content %v:\n%s", err, content)
@@ -57,12 +58,12 @@ func TestControlHeadersInTheFieldHeaders(t *testing.T) {
 		"same": {api.SubmitRequest{SendAt: &at, Headers: api.Headers{"X-EE-Send-At": {"2031-07-01T06:00Z"}}}, nil},
 	} {
 		c.req.To, c.req.Text = for1("ann@x.test"), "x"
-		_, err := b.Submit(t.Context(), c.req)
+		_, err := b.Intake.Submit(t.Context(), c.req)
 		if diff := cmp.Diff(c.want, faultTexts(err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x",
+	_, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x",
 		Headers: api.Headers{"X-EE-Gateway": {"nope"}}})
 	if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != "GatewayNotFound" {
 		t.Errorf("an unknown gateway: %v", err)
@@ -86,12 +87,12 @@ func TestAHeaderOfAFieldIsThatField(t *testing.T) {
 	headers := api.Headers{"message-id": {"<1@x.test>"}, "Subject": {"S"}, "In-Reply-To": {"<0@x.test>"},
 		"References": {"<0@x.test>"}, "Reply-To": {"R <r@x.test>"}, "Sender": {"s@x.test"}, "MIME-Version": {"1.0"},
 		"Content-Language": {"de"}, "Date": {"Thu, 1 Jul 2027 08:00:00 +0200"}}
-	a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", Subject: "S",
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", Subject: "S",
 		Headers: headers})
 	if err != nil || a.MessageID != "<1@x.test>" {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	content, err := b.Content(t.Context(), a.QueueID)
+	content, err := b.Reader.Content(t.Context(), a.QueueID)
 	for _, want := range []string{"Subject: S", "In-Reply-To: <0@x.test>", "References: <0@x.test>",
 		"Reply-To: R <r@x.test>", "Sender: s@x.test", "Content-Language: de",
 		"Date: Thu, 01 Jul 2027 08:00:00 +0200",
@@ -100,7 +101,7 @@ func TestAHeaderOfAFieldIsThatField(t *testing.T) {
 			t.Errorf("no %q once, %v:\n%s", want, err, content)
 		}
 	}
-	_, err = b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", Subject: "other",
+	_, err = b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", Subject: "other",
 		Headers: api.Headers{"Subject": {"S"}, "Reply-To": {"a@x.test", "b@x.test"}, "Return-Path": {"<a@x.test>"},
 			"Message-ID": {"abc"}, "Content-Type": {"text/html"}, "To": {"a@x.test"}}})
 	want := []string{
@@ -120,7 +121,7 @@ func TestDefaultsThatAreWrittenOutKeepTheirKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	no := false
-	account, err := b.Accounts.Resolve(t.Context(), "")
+	account, err := b.store.Accounts.Resolve(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestDefaultsThatAreWrittenOutKeepTheirKey(t *testing.T) {
 		func(r *api.SubmitRequest) { r.Lane = api.Transactional },
 		func(r *api.SubmitRequest) { r.Priority = api.Normal },
 		func(r *api.SubmitRequest) { r.Metadata = []byte("{ }") },
-		func(r *api.SubmitRequest) { r.DeliveryAttempts = b.opts.Attempts() },
+		func(r *api.SubmitRequest) { r.DeliveryAttempts = b.store.opts.Attempts() },
 		func(r *api.SubmitRequest) { r.TrackOpens = &no }, func(r *api.SubmitRequest) { r.TrackClicks = &no },
 		func(r *api.SubmitRequest) { r.TrackingEnabled = &no }, func(r *api.SubmitRequest) { r.From = own },
 		func(r *api.SubmitRequest) { r.Copy = &no }, func(r *api.SubmitRequest) { r.SentMailPath = "Sent" },
@@ -148,7 +149,7 @@ func TestDefaultsThatAreWrittenOutKeepTheirKey(t *testing.T) {
 			plain, written = written, plain
 		}
 		for _, req := range []api.SubmitRequest{plain, written, plain} {
-			if _, err := b.Submit(t.Context(), req); err != nil {
+			if _, err := b.Intake.Submit(t.Context(), req); err != nil {
 				t.Errorf("default %d: %v", i, err)
 			}
 		}
@@ -159,7 +160,7 @@ func TestDefaultsThatAreWrittenOutKeepTheirKey(t *testing.T) {
 		} {
 			req := plain
 			other(&req)
-			if _, err := b.Submit(t.Context(), req); !fault.Is(err, fault.Unprocessable) {
+			if _, err := b.Intake.Submit(t.Context(), req); !fault.Is(err, fault.Unprocessable) {
 				t.Errorf("another %s: %v", name, err)
 			}
 		}

@@ -17,9 +17,9 @@ import (
 // contentTTL is the time to live of the content of a message: -2 if there is none, -1 if it does not expire.
 func (b *bundle) contentTTL(t *testing.T, id string) time.Duration {
 	t.Helper()
-	p, err := b.place(id)
+	p, err := b.store.place(id)
 	must(t, err)
-	ttl, err := b.DB.Client().PTTL(t.Context(), b.keys.content(p, id)).Result()
+	ttl, err := b.store.DB.Client().PTTL(t.Context(), b.store.keys.content(p, id)).Result()
 	must(t, err)
 	return ttl
 }
@@ -27,9 +27,9 @@ func (b *bundle) contentTTL(t *testing.T, id string) time.Duration {
 // isKept reports whether the content of an ended message can be read, and checks that all agree on it.
 func (b *bundle) isKept(t *testing.T, id string) bool {
 	t.Helper()
-	m, err := b.Message(t.Context(), id)
+	m, err := b.Reader.Message(t.Context(), id)
 	must(t, err)
-	_, err = b.Mail(t.Context(), id)
+	_, err = b.Reader.Mail(t.Context(), id)
 	if err != nil && fault.CodeOf(err) != ContentNotKept {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestContentOfASentMessageIsKept(t *testing.T) {
 				if req.MailMerge == nil {
 					req.To = for1("ann@x.test")
 				}
-				a, err := b.Submit(t.Context(), req)
+				a, err := b.Intake.Submit(t.Context(), req)
 				must(t, err)
 				id := a.QueueID
 				if len(a.MailMerge) > 0 {
@@ -69,7 +69,7 @@ func TestContentOfASentMessageIsKept(t *testing.T) {
 				}
 				before := mustContent(t, b, id)
 				b.deliver(t, id)
-				after, err := b.Mail(t.Context(), id)
+				after, err := b.Reader.Mail(t.Context(), id)
 				must(t, err)
 				if !bytes.Equal(before, after) {
 					t.Errorf("before\n%.500s\nafter\n%.500s", before, after)
@@ -77,17 +77,17 @@ func TestContentOfASentMessageIsKept(t *testing.T) {
 				if !b.isKept(t, id) {
 					t.Error("it is not kept")
 				}
-				m, err := b.Message(t.Context(), id)
+				m, err := b.Reader.Message(t.Context(), id)
 				must(t, err)
 				if left := m.ContentUntil.Sub(b.clock.Now()); left < 59*time.Minute || left > time.Hour+time.Second {
 					t.Errorf("kept until %s, which is %s from now", m.ContentUntil, left)
 				}
-				p, _ := partitionOf(id, b.DB.Partitions())
-				box, err := b.DB.Client().Get(t.Context(), b.keys.content(p, id)).Bytes()
+				p, _ := partitionOf(id, b.store.DB.Partitions())
+				box, err := b.store.DB.Client().Get(t.Context(), b.store.keys.content(p, id)).Bytes()
 				if err != nil || seal.IsBox(box) != sealing {
 					t.Errorf("sealed: %v, %v", seal.IsBox(box), err)
 				}
-				if n := b.DB.Client().HLen(t.Context(), b.keys.quota(p)).Val(); n != 0 {
+				if n := b.store.DB.Client().HLen(t.Context(), b.store.keys.quota(p)).Val(); n != 0 {
 					t.Errorf("%d numbers of quotas count what was sent", n)
 				}
 			})
@@ -117,7 +117,7 @@ func TestContentIsNotKept(t *testing.T) {
 	}{
 		"the setting is off": {Options{}, nil, deliver, "not kept after sending (outbox.keepcontent)"},
 		"it was cancelled": {on, nil, func(t *testing.T, b *bundle, id string) {
-			_, err := b.Cancel(t.Context(), id, ReasonAPI)
+			_, err := b.Operations.Cancel(t.Context(), id, ReasonAPI)
 			must(t, err)
 		}, "cancelled is not kept"},
 		"it failed, without dead letters": {Options{KeepContent: time.Hour, KeepDeadLetters: -1},
@@ -125,7 +125,7 @@ func TestContentIsNotKept(t *testing.T) {
 		"its dead letter was deleted": {on, []string{"dead@x.test", "ann@x.test"},
 			func(t *testing.T, b *bundle, id string) {
 				b.deliver(t, id)
-				_, err := b.DeleteDeadLetter(t.Context(), id)
+				_, err := b.Operations.DeleteDeadLetter(t.Context(), id)
 				must(t, err)
 			}, "was not sent"},
 		"all are suppressed": {on, nil, func(t *testing.T, b *bundle, id string) {
@@ -155,20 +155,20 @@ func TestContentIsNotKept(t *testing.T) {
 				c.to = []string{"ann@x.test"}
 			}
 			for _, template := range []string{"", "welcome"} { // welcome has shared content
-				a, err := b.Submit(t.Context(), api.SubmitRequest{To: toEach(c.to...), Template: template})
+				a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: toEach(c.to...), Template: template})
 				must(t, err)
 				c.end(t, b, a.QueueID)
 				if ttl := b.contentTTL(t, a.QueueID); ttl != -2 {
 					t.Errorf("its content expires after %s", ttl)
 				}
-				_, err = b.Mail(t.Context(), a.QueueID)
+				_, err = b.Reader.Mail(t.Context(), a.QueueID)
 				if c.says == "" {
 					c.says = "no message"
 				}
 				if !fault.Is(err, fault.NotFound) || !strings.Contains(strings.ToLower(err.Error()), c.says) {
 					t.Errorf("reading it says %v", err)
 				}
-				if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "ann@x.test",
+				if _, err := b.store.Suppressions.Remove(t.Context(), suppression.Entry{Address: "ann@x.test",
 					Reason: suppression.Manual}); err != nil && !fault.Is(err, fault.NotFound) {
 					t.Fatal(err)
 				}
@@ -194,7 +194,7 @@ func TestKeptContentGoesByItself(t *testing.T) {
 	if b.isKept(t, id) {
 		t.Error("it is said to be kept")
 	}
-	if m, err := b.Message(t.Context(), id); err != nil || m.Status != api.StatusSent {
+	if m, err := b.Reader.Message(t.Context(), id); err != nil || m.Status != api.StatusSent {
 		t.Errorf("its entry in the log: %+v, %v", m, err)
 	}
 }
@@ -203,7 +203,7 @@ func TestKeptContentGoesByItself(t *testing.T) {
 func TestKeptContentGoesWithTheLog(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepContent: 100 * time.Hour, KeepEnded: time.Hour})
-	a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Template: "welcome"})
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Template: "welcome"})
 	must(t, err)
 	id := a.QueueID
 	b.deliver(t, id)
@@ -221,16 +221,17 @@ func TestKeptContentGoesWithTheLog(t *testing.T) {
 func TestSharedContentIsKeptAsLongAsItsMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepContent: time.Hour})
-	a, err := b.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}", MailMerge: entries(3)})
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}",
+		MailMerge: entries(3)})
 	must(t, err)
 	sent, sentLater, cancelled := a.MailMerge[0].QueueID, a.MailMerge[1].QueueID, a.MailMerge[2].QueueID
 	ttls := func() (shared, kept time.Duration) {
 		t.Helper()
-		keys := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "shared")+":*").Val()
+		keys := b.store.DB.Client().Keys(t.Context(), redisdb.Key(0, "shared")+":*").Val()
 		if len(keys) != 1 {
 			t.Fatalf("shared contents: %v", keys)
 		}
-		pipe := b.DB.Client().TxPipeline() // at one time
+		pipe := b.store.DB.Client().TxPipeline() // at one time
 		own, mark := pipe.PTTL(t.Context(), keys[0]),
 			pipe.PTTL(t.Context(), strings.Replace(keys[0], "shared:", "sharedKept:", 1))
 		_, err := pipe.Exec(t.Context())
@@ -241,9 +242,9 @@ func TestSharedContentIsKeptAsLongAsItsMessages(t *testing.T) {
 	if shared, kept := ttls(); shared != -1 || kept <= 59*time.Minute {
 		t.Errorf("while a message waits: %s, %s", shared, kept)
 	}
-	b.opts.KeepContent = time.Minute // by another process
+	b.store.opts.KeepContent = time.Minute // by another process
 	b.deliver(t, sentLater)
-	_, err = b.Cancel(t.Context(), cancelled, ReasonAPI)
+	_, err = b.Operations.Cancel(t.Context(), cancelled, ReasonAPI)
 	must(t, err)
 	if shared, kept := ttls(); shared < kept || kept <= 59*time.Minute {
 		t.Errorf("after all have ended it lives for %s, and the message for %s", shared, kept)
@@ -251,16 +252,17 @@ func TestSharedContentIsKeptAsLongAsItsMessages(t *testing.T) {
 	if !b.isKept(t, sent) || !b.isKept(t, sentLater) || b.isKept(t, cancelled) {
 		t.Error("not those that were sent are kept")
 	}
-	again, err := b.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}", MailMerge: entries(1)})
+	again, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}",
+		MailMerge: entries(1)})
 	must(t, err)
-	_, err = b.Cancel(t.Context(), again.MailMerge[0].QueueID, ReasonAPI)
+	_, err = b.Operations.Cancel(t.Context(), again.MailMerge[0].QueueID, ReasonAPI)
 	must(t, err)
 	if shared, kept := ttls(); shared < kept {
 		t.Errorf("after another message of it: %s, %s", shared, kept)
 	}
-	shared := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "shared")+":*").Val()
-	must(t, b.DB.Client().Del(t.Context(), shared...).Err())
-	if _, err := b.Mail(t.Context(), sent); fault.CodeOf(err) != ContentNotKept {
+	shared := b.store.DB.Client().Keys(t.Context(), redisdb.Key(0, "shared")+":*").Val()
+	must(t, b.store.DB.Client().Del(t.Context(), shared...).Err())
+	if _, err := b.Reader.Mail(t.Context(), sent); fault.CodeOf(err) != ContentNotKept {
 		t.Errorf("without its shared content: %v", err)
 	}
 }
@@ -271,13 +273,13 @@ func TestIndexingLeavesKeptContent(t *testing.T) {
 	b := setup(t, Options{KeepContent: time.Hour, KeepText: 1000})
 	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
 	b.deliver(t, id)
-	must(t, b.DB.Client().Del(t.Context(), b.keys.content(0, id)).Err())
-	if docs, err := b.Documents(t.Context(), []string{id}); err != nil || docs[0].Text != "x" {
+	must(t, b.store.DB.Client().Del(t.Context(), b.store.keys.content(0, id)).Err())
+	if docs, err := b.Reader.Documents(t.Context(), []string{id}); err != nil || docs[0].Text != "x" {
 		t.Errorf("without the content the text is %+v, %v", docs, err)
 	}
 	id = b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
 	b.deliver(t, id)
-	must(t, b.Indexed(t.Context(), []string{id}))
+	must(t, b.Reader.Indexed(t.Context(), []string{id}))
 	if !b.isKept(t, id) {
 		t.Error("the content went with the text")
 	}
@@ -290,11 +292,11 @@ func TestKeptContentOfAReplay(t *testing.T) {
 	b.sender.replies["dead@x.test"] = "550 5.1.1 nobody"
 	id := b.submit(t, api.SubmitRequest{To: for1("dead@x.test")})
 	b.deliver(t, id)
-	_, err := b.Replay(t.Context(), id, api.Corrections{To: api.Emails{"instead@x.test"}})
+	_, err := b.Operations.Replay(t.Context(), id, api.Corrections{To: api.Emails{"instead@x.test"}})
 	must(t, err)
 	before := mustContent(t, b, id)
-	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "2")})
-	if after, err := b.Mail(t.Context(), id); err != nil || !bytes.Equal(before, after) ||
+	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "2")})
+	if after, err := b.Reader.Mail(t.Context(), id); err != nil || !bytes.Equal(before, after) ||
 		!bytes.Contains(after, []byte("instead@x.test")) {
 		t.Errorf("%s\n%v", after, err)
 	}

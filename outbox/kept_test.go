@@ -15,7 +15,7 @@ import (
 func TestKeptJobsAreListed(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, spread(t), Options{KeepDeadLetters: -1})
-	b.Queue = queue.NewClient(b.DB.Client(), queue.Options{Keep: func(string) int { return 5 }})
+	b.store.Queue = queue.NewClient(b.store.DB.Client(), queue.Options{Keep: func(string) int { return 5 }})
 	b.sender.replies["dead@x.test"] = "550 5.1.1 nobody"
 	stop := b.work(t)
 	var sent, failed []string
@@ -24,7 +24,7 @@ func TestKeptJobsAreListed(t *testing.T) {
 		failed = append(failed, b.submit(t, api.SubmitRequest{To: for1("dead@x.test"), Lane: lane}))
 	}
 	jobs := func(name string) api.Jobs {
-		s, err := b.QueueStatus(t.Context(), name)
+		s, err := b.Queues.QueueStatus(t.Context(), name)
 		must(t, err)
 		return s.Jobs
 	}
@@ -41,7 +41,7 @@ func TestKeptJobsAreListed(t *testing.T) {
 		t.Errorf("the bulk lane has %+v", j)
 	}
 	list := func(q api.OutboxQuery) (ids []string) {
-		page, err := b.List(t.Context(), q)
+		page, err := b.Reader.List(t.Context(), q)
 		must(t, err)
 		for _, m := range page.Messages {
 			if m.State != q.State || m.NextAttempt.Time != nil {
@@ -85,7 +85,7 @@ func TestKeptJobsAreListed(t *testing.T) {
 		"of a lane":      {api.OutboxQuery{Lane: api.Bulk}, failed[1:]},
 		"a page":         {api.OutboxQuery{Page: 1, PageSize: 3}, []string{live}},
 	} {
-		page, err := b.List(t.Context(), c.q)
+		page, err := b.Reader.List(t.Context(), c.q)
 		must(t, err)
 		var got []string
 		for _, m := range page.Messages {
@@ -95,19 +95,21 @@ func TestKeptJobsAreListed(t *testing.T) {
 			t.Errorf("without a state, %s: listed %v, want %v", name, got, c.want)
 		}
 	}
-	page, err := b.List(t.Context(), api.OutboxQuery{State: api.Completed, PageSize: 2})
+	page, err := b.Reader.List(t.Context(), api.OutboxQuery{State: api.Completed, PageSize: 2})
 	must(t, err)
-	next, err := b.List(t.Context(), api.OutboxQuery{State: api.Completed, PageSize: 2, Cursor: page.Cursor})
+	next, err := b.Reader.List(t.Context(), api.OutboxQuery{State: api.Completed, PageSize: 2,
+		Cursor: page.Cursor})
 	if err != nil || len(page.Messages) != 2 || len(next.Messages) != 1 || next.Cursor != "" {
 		t.Errorf("by cursor: %+v, then %+v, %v", page, next, err)
 	}
 	if p := page.Messages[0].Progress; p.Status != "submitted" || p.Response != "250 2.0.0 queued" {
 		t.Errorf("its progress is %+v", p)
 	}
-	if letters, err := b.DeadLetters(t.Context(), api.OutboxQuery{}); err != nil || letters.Total != 0 {
+	if letters, err := b.Reader.DeadLetters(t.Context(), api.OutboxQuery{}); err != nil || letters.Total != 0 {
 		t.Errorf("dead letters: %+v, %v", letters, err)
 	}
-	if n, err := b.CancelAll(t.Context(), api.OutboxQuery{State: api.Completed}, ReasonAPI); err != nil ||
+	if n, err := b.Operations.CancelAll(t.Context(), api.OutboxQuery{State: api.Completed},
+		ReasonAPI); err != nil ||
 		n.Deleted != 0 {
 		t.Errorf("cancelled %+v, %v", n, err)
 	}
@@ -117,10 +119,10 @@ func TestKeptJobsAreListed(t *testing.T) {
 func (b *bundle) work(t *testing.T) (stop func()) {
 	t.Helper()
 	queues := map[string]int{}
-	for p := range b.DB.Partitions() {
+	for p := range b.store.DB.Partitions() {
 		queues[laneQueue(api.Transactional, p)], queues[laneQueue(api.Bulk, p)] = 1, 1
 	}
-	s, err := queue.NewServer(b.DB.Client(), map[string]queue.Handler{TaskDeliver: b.Deliver},
+	s, err := queue.NewServer(b.store.DB.Client(), map[string]queue.Handler{TaskDeliver: b.Delivery.Deliver},
 		queue.ServerOptions{Pools: []queue.Pool{{Name: "all", Queues: queues}}, KeepBuried: true,
 			Keep: func(string) int { return 5 }})
 	must(t, err)

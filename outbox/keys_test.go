@@ -18,8 +18,9 @@ import (
 func (b *bundle) ttlOf(t *testing.T, key string) time.Duration {
 	t.Helper()
 	whole, _, _ := strings.Cut(key, "\x00") // of a merge, whose messages are in one partition
-	p := redisdb.PartitionFor(keyHash("default", whole), b.DB.Partitions())
-	ttl, err := b.DB.Client().TTL(t.Context(), b.keys.idempotency(p, keyHash("default", key))).Result()
+	p := redisdb.PartitionFor(keyHash("default", whole), b.store.DB.Partitions())
+	ttl, err := b.store.DB.Client().TTL(t.Context(), b.store.keys.idempotency(p,
+		keyHash("default", key))).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func (b *bundle) ttlOf(t *testing.T, key string) time.Duration {
 // again submits a request again, and says what the answer says of the key.
 func (b *bundle) again(t *testing.T, req api.SubmitRequest) (word string, id string) {
 	t.Helper()
-	a, err := b.Submit(t.Context(), req)
+	a, err := b.Intake.Submit(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestKeyLivesAsLongAsItsMessage(t *testing.T) {
 	}{
 		"it waits": {"ann@x.test", 0, func(*bundle, string) {}, stays, "HIT queued"},
 		"it is being sent": {"ann@x.test", 0, func(b *bundle, id string) {
-			_, _, err := b.begin(t.Context(), id)
+			_, _, err := b.Delivery.begin(t.Context(), id)
 			must(t, err)
 		}, stays, "HIT sending"},
 		"it was sent": {"ann@x.test", 0, func(b *bundle, id string) { b.deliver(t, id) }, kept, "HIT sent"},
@@ -62,15 +63,15 @@ func TestKeyLivesAsLongAsItsMessage(t *testing.T) {
 		"it failed and is not kept": {"dead@x.test", -1, func(b *bundle, id string) { b.deliver(t, id) }, kept,
 			"HIT failed"},
 		"it was archived and is not kept": {"ann@x.test", -1, func(b *bundle, id string) {
-			must(t, b.TaskArchived(t.Context(), taskID(id, "1")))
+			must(t, b.Operations.TaskArchived(t.Context(), taskID(id, "1")))
 		}, kept, "HIT failed"},
 		"its recipient was suppressed": {"ann@x.test", 0, func(b *bundle, id string) {
 			b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.Manual})
-			b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+			b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 		}, kept, "HIT suppressed"},
 		"its dead letter was replayed": {"dead@x.test", 0, func(b *bundle, id string) {
 			b.deliver(t, id)
-			_, err := b.Retry(t.Context(), id)
+			_, err := b.Operations.Retry(t.Context(), id)
 			must(t, err)
 		}, stays, "HIT queued"},
 		"its dead letter is too old": {"dead@x.test", 0, func(b *bundle, id string) {
@@ -80,16 +81,16 @@ func TestKeyLivesAsLongAsItsMessage(t *testing.T) {
 		}, kept, "HIT failed"},
 		"its dead letter was deleted": {"dead@x.test", 0, func(b *bundle, id string) {
 			b.deliver(t, id)
-			_, err := b.DeleteDeadLetter(t.Context(), id)
+			_, err := b.Operations.DeleteDeadLetter(t.Context(), id)
 			must(t, err)
 		}, free, "MISS"},
 		"it was cancelled": {"ann@x.test", 0, func(b *bundle, id string) {
-			_, err := b.Cancel(t.Context(), id, ReasonAPI)
+			_, err := b.Operations.Cancel(t.Context(), id, ReasonAPI)
 			must(t, err)
 		}, free, "MISS"},
 		"its task was deleted": {"later@x.test", 0, func(b *bundle, id string) {
 			b.deliver(t, id)
-			must(t, b.TaskDeleted(t.Context(), taskID(id, "1")))
+			must(t, b.Operations.TaskDeleted(t.Context(), taskID(id, "1")))
 		}, free, "MISS"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestKeyLivesAsLongAsItsMessage(t *testing.T) {
 			if ttl := b.ttlOf(t, "k"); ttl != c.ttl && (c.ttl != kept || ttl <= 0 || ttl > kept) {
 				t.Errorf("the key expires after %s, want %s", ttl, c.ttl)
 			}
-			if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: c.to,
+			if _, err := b.store.Suppressions.Remove(t.Context(), suppression.Entry{Address: c.to,
 				Reason: suppression.Manual}); err != nil && !fault.Is(err, fault.NotFound) {
 				t.Fatal(err)
 			}
@@ -114,7 +115,7 @@ func TestKeyLivesAsLongAsItsMessage(t *testing.T) {
 				t.Errorf("submitted again: %s, %s after %s; want %s", word, then, id, c.again)
 			}
 			req.Text = "y"
-			if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
+			if _, err := b.Intake.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
 				t.Errorf("another body: %v", err)
 			}
 		})
@@ -138,7 +139,7 @@ func TestKeyOfAMergeLivesAsLongAsItsMessages(t *testing.T) {
 	req.MailMerge[2].SendAt = &later
 	submit := func(status string, words ...string) (ids []string) {
 		t.Helper()
-		a, err := b.Submit(t.Context(), req)
+		a, err := b.Intake.Submit(t.Context(), req)
 		must(t, err)
 		if a.Idempotency.Status != status {
 			t.Errorf("the request is a %s, want %s", a.Idempotency.Status, status)
@@ -163,24 +164,24 @@ func TestKeyOfAMergeLivesAsLongAsItsMessages(t *testing.T) {
 	ids := submit("MISS", "MISS", "MISS", "MISS")
 	expires(-1, -1, -1, -1)
 	b.deliver(t, ids[0])
-	_, err := b.Cancel(t.Context(), ids[1], ReasonAPI)
+	_, err := b.Operations.Cancel(t.Context(), ids[1], ReasonAPI)
 	must(t, err)
 	expires(-1, time.Minute, -2, -1)
 	again := submit("HIT", "HIT sent", "MISS", "HIT queued")
-	_, err = b.Cancel(t.Context(), again[1], ReasonAPI)
+	_, err = b.Operations.Cancel(t.Context(), again[1], ReasonAPI)
 	must(t, err)
-	_, err = b.Cancel(t.Context(), ids[2], ReasonAPI)
+	_, err = b.Operations.Cancel(t.Context(), ids[2], ReasonAPI)
 	must(t, err)
 	expires(time.Minute, time.Minute, -2, -2)
 	other := req
 	other.Text = "y"
-	if _, err := b.Submit(t.Context(), other); fault.CodeOf(err) != "IdempotencyKeyReused" {
+	if _, err := b.Intake.Submit(t.Context(), other); fault.CodeOf(err) != "IdempotencyKeyReused" {
 		t.Errorf("another merge: %v", err)
 	}
 
 	req.IdempotencyKey = "l"
 	for _, id := range submit("MISS", "MISS", "MISS", "MISS") {
-		_, err = b.Cancel(t.Context(), id, ReasonAPI)
+		_, err = b.Operations.Cancel(t.Context(), id, ReasonAPI)
 		must(t, err)
 	}
 	if ttl := b.ttlOf(t, "l"); ttl != -2 {
@@ -198,8 +199,8 @@ func TestKeyOfAMergeLivesAsLongAsItsMessages(t *testing.T) {
 	if ttl := b.ttlOf(t, "m"); ttl <= 0 {
 		t.Errorf("the key of a merge to nobody expires after %s", ttl)
 	}
-	for p := range b.DB.Partitions() {
-		for name, n := range b.DB.Client().HGetAll(t.Context(), redisdb.Key(p, "merges")).Val() {
+	for p := range b.store.DB.Partitions() {
+		for name, n := range b.store.DB.Client().HGetAll(t.Context(), redisdb.Key(p, "merges")).Val() {
 			if name != keyHash("default", "l") || n != "3" {
 				t.Errorf("%s messages of merge %s are counted", n, name)
 			}
@@ -216,7 +217,7 @@ func TestKeyOfASkippedSubmit(t *testing.T) {
 		entry := suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce}
 		b.suppress(t, entry)
 		req := api.SubmitRequest{To: for1("dead@x.test"), Text: "x", IdempotencyKey: "k"}
-		first, err := b.Submit(t.Context(), req)
+		first, err := b.Intake.Submit(t.Context(), req)
 		if refuse {
 			if fault.CodeOf(err) != "RecipientSuppressed" || b.ttlOf(t, "k") != -2 {
 				t.Errorf("refused with %v; the key expires after %s", err, b.ttlOf(t, "k"))
@@ -227,26 +228,27 @@ func TestKeyOfASkippedSubmit(t *testing.T) {
 			first.Idempotency == nil || first.Idempotency.Status != "MISS" {
 			t.Fatalf("%+v, %v", first, err)
 		}
-		if m, err := b.Message(t.Context(), first.QueueID); err != nil || m.IdempotencyKey != "k" {
+		if m, err := b.Reader.Message(t.Context(), first.QueueID); err != nil || m.IdempotencyKey != "k" {
 			t.Errorf("the log has %+v, %v", m, err)
 		}
 		hit := api.IdempotencyStatus{Key: "k", Status: "HIT", State: api.StatusSuppressed}
 		for range 2 {
-			again, err := b.Submit(t.Context(), req)
+			again, err := b.Intake.Submit(t.Context(), req)
 			if err != nil || again.QueueID != first.QueueID || again.Response != first.Response ||
 				!again.NoneQueued() || again.Skipped.Reason != "hard_bounce" || *again.Idempotency != hit {
 				t.Errorf("again: %+v, %v", again, err)
 			}
-			if _, err := b.Suppressions.Remove(t.Context(), entry); err != nil && !fault.Is(err, fault.NotFound) {
+			if _, err := b.store.Suppressions.Remove(t.Context(), entry); err != nil &&
+				!fault.Is(err, fault.NotFound) {
 				t.Fatal(err)
 			}
 		}
 		req.Text = "y"
-		if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
+		if _, err := b.Intake.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
 			t.Errorf("another body: %v", err)
 		}
 		b.suppress(t, entry)
-		if _, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
+		if _, err := b.Intake.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
 			t.Errorf("another body, suppressed: %v", err)
 		}
 	}
@@ -293,28 +295,28 @@ func TestKeyMayBeRequired(t *testing.T) {
 			want := map[bool]string{true: "idempotencyKey", false: "<nil>"}[c.required]
 			single := c.req
 			single.To, single.Text = for1("ann@x.test"), "x"
-			if _, err := b.Submit(t.Context(), single); wrong(err) != want {
+			if _, err := b.Intake.Submit(t.Context(), single); wrong(err) != want {
 				t.Errorf("without a key: %v", err)
 			}
 			single.IdempotencyKey = "k"
-			if _, err := b.Submit(t.Context(), single); err != nil {
+			if _, err := b.Intake.Submit(t.Context(), single); err != nil {
 				t.Errorf("with a key: %v", err)
 			}
 			raw := c.req
 			raw.Raw = []byte("To: ann@x.test\r\nFrom: a@x.test\r\nX-Postroom-Idempotency-Key: r\r\n\r\nx\r\n")
-			if _, err := b.Submit(t.Context(), raw); err != nil {
+			if _, err := b.Intake.Submit(t.Context(), raw); err != nil {
 				t.Errorf("with a key in its header: %v", err)
 			}
 			merge := c.req
 			merge.Text, merge.MailMerge = "x", entries(2)
 			merge.MailMerge[0].IdempotencyKey = "own"
-			a, err := b.Submit(t.Context(), merge)
+			a, err := b.Intake.Submit(t.Context(), merge)
 			if err != nil || !a.MailMerge[0].Success || a.MailMerge[1].Success == c.required ||
 				c.required && (len(a.MailMerge[1].Fields) != 1 || a.MailMerge[1].Fields[0].Key != want) {
 				t.Errorf("a merge of which one has a key: %+v, %v", a.MailMerge, err)
 			}
 			merge.IdempotencyKey = "all"
-			if a, err = b.Submit(t.Context(), merge); err != nil || !a.MailMerge[1].Success {
+			if a, err = b.Intake.Submit(t.Context(), merge); err != nil || !a.MailMerge[1].Success {
 				t.Errorf("a merge with a key: %+v, %v", a.MailMerge, err)
 			}
 		})
@@ -328,32 +330,32 @@ func TestAKeyThatIsBlocked(t *testing.T) {
 	b := setupSifted(t, Options{})
 	late := api.SubmitRequest{To: for1("a@x.test"), Text: "x", IdempotencyKey: "late"}
 	for range 2 {
-		if id, err := b.BlockKey(t.Context(), "default", "late"); id != "" || err != nil {
+		if id, err := b.Intake.BlockKey(t.Context(), "default", "late"); id != "" || err != nil {
 			t.Fatalf("blocked: %q, %v", id, err)
 		}
 	}
 	merge := api.SubmitRequest{MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "b@x.test"}}},
 		Text: "x", IdempotencyKey: "late"}
 	for _, req := range []api.SubmitRequest{late, merge} {
-		if a, err := b.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
+		if a, err := b.Intake.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
 			t.Errorf("late: %+v, %v", a, err)
 		}
 	}
-	if id, err := b.Accepted(t.Context(), "default", "late"); id != "" || err != nil {
+	if id, err := b.Reader.Accepted(t.Context(), "default", "late"); id != "" || err != nil {
 		t.Errorf("accepted %q, %v", id, err)
 	}
 	if left := b.ttlOf(t, "late"); left <= 0 {
 		t.Errorf("blocked for %v", left)
 	}
 	late.Account, late.IdempotencyKey = "other", "early"
-	answer, err := b.Submit(t.Context(), late)
+	answer, err := b.Intake.Submit(t.Context(), late)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, err := b.BlockKey(t.Context(), "other", "early"); id != answer.QueueID || err != nil {
+	if id, err := b.Intake.BlockKey(t.Context(), "other", "early"); id != answer.QueueID || err != nil {
 		t.Errorf("of one that was accepted: %q, %v; want %q", id, err, answer.QueueID)
 	}
-	if again, err := b.Submit(t.Context(), late); err != nil || again.QueueID != answer.QueueID {
+	if again, err := b.Intake.Submit(t.Context(), late); err != nil || again.QueueID != answer.QueueID {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 }
@@ -369,7 +371,7 @@ func TestAcceptedKnowsTheMessageOfAKey(t *testing.T) {
 	_, want := b.again(t, api.SubmitRequest{To: for1("a@x.test"), Text: "x", IdempotencyKey: "k"})
 	for _, row := range []struct{ account, key, want string }{{"default", "k", want}, {"other", "k", ""},
 		{"default", "other", ""}, {"default", "nobody", ""}} {
-		if id, err := b.Accepted(t.Context(), row.account, row.key); err != nil || id != row.want {
+		if id, err := b.Reader.Accepted(t.Context(), row.account, row.key); err != nil || id != row.want {
 			t.Errorf("of %s under %s: %q, %v; want %q", row.account, row.key, id, err, row.want)
 		}
 	}

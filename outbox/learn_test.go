@@ -18,8 +18,8 @@ import (
 func (b *bundle) eventsOf(t *testing.T, kind event.Type) []event.Event {
 	t.Helper()
 	var all []event.Event
-	for p := range b.DB.Partitions() {
-		entries, err := b.DB.Client().XRange(t.Context(), b.keys.events(p), "-", "+").Result()
+	for p := range b.store.DB.Partitions() {
+		entries, err := b.store.DB.Client().XRange(t.Context(), b.store.keys.events(p), "-", "+").Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func (b *bundle) eventsOf(t *testing.T, kind event.Type) []event.Event {
 
 func (b *bundle) learn(t *testing.T, facts ...Fact) []FactResult {
 	t.Helper()
-	results, err := b.RecordFacts(t.Context(), facts)
+	results, err := b.Facts.RecordFacts(t.Context(), facts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestLaterFactsJoinTheStory(t *testing.T) {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 
-	story, err := b.MessageEvents(t.Context(), id)
+	story, err := b.Reader.MessageEvents(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestLaterFactsJoinTheStory(t *testing.T) {
 	if events[0].ID != last.EventID || events[0].Account != "default" {
 		t.Errorf("event %s of account %s, in the story %s", events[0].ID, events[0].Account, last.EventID)
 	}
-	c, err := b.Counters(t.Context(), api.CounterQuery{})
+	c, err := b.Queues.Counters(t.Context(), api.CounterQuery{})
 	if err != nil || c.LaterHour != (api.LaterCounters{Bounced: 1, OpenedBots: 1}) || c.LaterDay != c.LaterHour {
 		t.Errorf("counted %+v, %v", c.LaterHour, err)
 	}
@@ -146,16 +146,16 @@ func TestLearningHasBounds(t *testing.T) {
 	if err := b.Outbox.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "later", "*")).Result()
+	keys, err := b.store.DB.Client().Keys(t.Context(), redisdb.Key(0, "later", "*")).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		if ttl := b.DB.Client().TTL(t.Context(), key).Val(); ttl <= 0 {
+		if ttl := b.store.DB.Client().TTL(t.Context(), key).Val(); ttl <= 0 {
 			t.Errorf("%s is there for ever", key)
 		}
 	}
-	if slices.Contains(keys, b.keys.facts(0, id)) {
+	if slices.Contains(keys, b.store.keys.facts(0, id)) {
 		t.Error("what was known of a message outlived its entry in the log")
 	}
 }
@@ -197,7 +197,7 @@ func TestRecipientsOfAForgottenMessage(t *testing.T) {
 	if err := b.Outbox.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	who, err := b.Recipients(t.Context(), []string{id, newID(b.clock.Now(), 0)})
+	who, err := b.Facts.Recipients(t.Context(), []string{id, newID(b.clock.Now(), 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestRecipientsOfAForgottenMessage(t *testing.T) {
 		a.Went("eve@x.test") || who[1].Went("ann@x.test") || who[1].Account != "" {
 		t.Errorf("%+v", who)
 	}
-	left := b.DB.Client().TTL(t.Context(), b.keys.reference(0, referenceHash(id))).Val()
+	left := b.store.DB.Client().TTL(t.Context(), b.store.keys.reference(0, referenceHash(id))).Val()
 	if left < 395*24*time.Hour {
 		t.Errorf("known for %s", left)
 	}
@@ -222,7 +222,8 @@ func TestFactsOfAMessageTheLogKeepsNothingOf(t *testing.T) {
 		Account: "default"}); !slices.Equal(got, []FactResult{FactUnmatched, FactRecorded}) {
 		t.Errorf("came to %v", got)
 	}
-	if ttl := b.DB.Client().TTL(t.Context(), b.keys.facts(0, id)).Val(); ttl <= 0 || ttl > 72*time.Hour {
+	if ttl := b.store.DB.Client().TTL(t.Context(), b.store.keys.facts(0, id)).Val(); ttl <= 0 ||
+		ttl > 72*time.Hour {
 		t.Errorf("its facts stay for %s", ttl)
 	}
 }
@@ -236,7 +237,7 @@ func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 	b.deliver(t, own)
 	ours := b.submit(t, api.SubmitRequest{To: for1("bob@x.test")})
 	b.deliver(t, ours)
-	ids, err := b.Lookup(t.Context(), []string{"<order-1@shop.test>",
+	ids, err := b.Facts.Lookup(t.Context(), []string{"<order-1@shop.test>",
 		"ses:0102018c8e1b7f3a-11111111-2222-3333-4444-555555555555-000000", "ses:other"})
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +248,7 @@ func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 	if diff := cmp.Diff([]string{own, own, ""}, ids); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	m, err := b.Message(t.Context(), ours)
+	m, err := b.Reader.Message(t.Context(), ours)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 	if id, _, ok := MessageOf("<order-1@shop.test>"); ok {
 		t.Errorf("somebody else's message id tells %q", id)
 	}
-	who, err := b.Recipients(t.Context(), []string{own, newID(b.clock.Now(), 1)})
+	who, err := b.Facts.Recipients(t.Context(), []string{own, newID(b.clock.Now(), 1)})
 	if err != nil || !who[0].Known || who[0].Account != "default" ||
 		!slices.Equal(who[0].To, []string{"ann@x.test"}) || who[1].Known {
 		t.Errorf("recipients %+v, %v", who, err)

@@ -33,7 +33,7 @@ func fill(t *testing.T, b *bundle, n int) []string {
 		if i%4 == 0 {
 			req.SendAt = &later
 		}
-		a, err := b.Submit(t.Context(), req)
+		a, err := b.Intake.Submit(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestListSelects(t *testing.T) {
 			"before": {api.OutboxQuery{CreatedBefore: begin.Add(2 * time.Millisecond)}, []int{0, 1}, 2},
 		} {
 			t.Run(fmt.Sprintf("%s on %d", name, partitions), func(t *testing.T) {
-				page, err := b.List(t.Context(), c.q)
+				page, err := b.Reader.List(t.Context(), c.q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -115,7 +115,7 @@ func TestCursorSeesEverythingOnce(t *testing.T) {
 		q.PageSize = 3
 		seen := map[string]int{}
 		for n := 0; ; n++ {
-			page, err := b.List(t.Context(), q)
+			page, err := b.Reader.List(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestCursorSeesEverythingOnce(t *testing.T) {
 				seen[m.QueueID]++
 			}
 			if n == 1 { // one that was seen leaves; pages by number would now skip another
-				if _, err := b.Cancel(t.Context(), page.Messages[0].QueueID, ReasonAPI); err != nil {
+				if _, err := b.Operations.Cancel(t.Context(), page.Messages[0].QueueID, ReasonAPI); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -133,7 +133,7 @@ func TestCursorSeesEverythingOnce(t *testing.T) {
 			q.Cursor = page.Cursor
 		}
 		q.Cursor, q.PageSize = "", 100
-		rest, err := b.List(t.Context(), q)
+		rest, err := b.Reader.List(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestForeignCursorIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	for _, cursor := range []string{"x", "-", "zz-", "1"} {
-		_, err := b.List(t.Context(), api.OutboxQuery{Cursor: cursor})
+		_, err := b.Reader.List(t.Context(), api.OutboxQuery{Cursor: cursor})
 		if cursor != "zz-" && !fault.Is(err, fault.Invalid) {
 			t.Errorf("cursor %q: %v, want Invalid", cursor, err)
 		}
@@ -164,7 +164,7 @@ func TestPausedQueueListsAndCountsAsPaused(t *testing.T) {
 	ctx := t.Context()
 	jobs := func(name string) api.Jobs {
 		t.Helper()
-		s, err := b.QueueStatus(ctx, name)
+		s, err := b.Queues.QueueStatus(ctx, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestPausedQueueListsAndCountsAsPaused(t *testing.T) {
 	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 9, Scheduled: 3, Delayed: 3}); got != want {
 		t.Errorf("submit before: %+v, want %+v", got, want)
 	}
-	if err := b.SetPaused(ctx, queue.Bulk, true); err != nil {
+	if err := b.Queues.SetPaused(ctx, queue.Bulk, true); err != nil {
 		t.Fatal(err)
 	}
 	both := api.Jobs{Waiting: 6, Paused: 3, Scheduled: 3, Delayed: 3}
@@ -183,20 +183,20 @@ func TestPausedQueueListsAndCountsAsPaused(t *testing.T) {
 	if got, want := jobs(queue.Bulk), (api.Jobs{Paused: 3, Scheduled: 1, Delayed: 1}); got != want {
 		t.Errorf("bulk paused: %+v, want %+v", got, want)
 	}
-	if err := b.SetPaused(ctx, queue.Submit, true); err != nil {
+	if err := b.Queues.SetPaused(ctx, queue.Submit, true); err != nil {
 		t.Fatal(err)
 	}
-	page, err := b.List(ctx, api.OutboxQuery{State: api.Paused})
+	page, err := b.Reader.List(ctx, api.OutboxQuery{State: api.Paused})
 	if err != nil || page.Total != 9 || page.Messages[0].State != api.Paused {
 		t.Errorf("paused messages: %d, %v; want 9", page.Total, err)
 	}
-	if err := b.SetPaused(ctx, queue.Submit, false); err != nil {
+	if err := b.Queues.SetPaused(ctx, queue.Submit, false); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 9, Scheduled: 3, Delayed: 3}); got != want {
 		t.Errorf("submit resumed: %+v, want %+v", got, want)
 	}
-	if err := b.SetPaused(ctx, "nonsense", true); !fault.Is(err, fault.NotFound) {
+	if err := b.Queues.SetPaused(ctx, "nonsense", true); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an unknown queue: %v, want NotFound", err)
 	}
 }
@@ -206,14 +206,14 @@ func TestCancelAllTakesTheSelected(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	ids := fill(t, b, 12)
-	if c, _, err := b.begin(t.Context(), ids[1]); err != nil || c == nil {
+	if c, _, err := b.Delivery.begin(t.Context(), ids[1]); err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	got, err := b.CancelAll(t.Context(), api.OutboxQuery{Tag: "t1"}, ReasonAPI)
+	got, err := b.Operations.CancelAll(t.Context(), api.OutboxQuery{Tag: "t1"}, ReasonAPI)
 	if err != nil || got != (api.BulkDeleteAnswer{Deleted: 5, Active: 1}) {
 		t.Errorf("cancelled %+v, %v", got, err)
 	}
-	page, err := b.List(t.Context(), api.OutboxQuery{})
+	page, err := b.Reader.List(t.Context(), api.OutboxQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestCountersAreExact(t *testing.T) {
 	b := setup(t, Options{})
 	count := func() api.Counters {
 		t.Helper()
-		c, err := b.Counters(t.Context(), api.CounterQuery{})
+		c, err := b.Queues.Counters(t.Context(), api.CounterQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestCountersAreExact(t *testing.T) {
 	}
 	ids := fill(t, b, 3) // the first is scheduled
 	for _, id := range ids[1:] {
-		b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 	}
 	want := api.Counters{Pending: 1, QueuedHour: 3, SentHour: 2, AttemptsHour: 2, QueuedDay: 3, SentDay: 2,
 		AttemptsDay: 2, PeriodCounters: api.PeriodCounters{MessageQueued: 3, MessageSent: 2, SubmitSuccess: 2}}

@@ -20,7 +20,7 @@ import (
 func (b *bundle) submit(t *testing.T, req api.SubmitRequest) string {
 	t.Helper()
 	req.Text = "x"
-	a, err := b.Submit(t.Context(), req)
+	a, err := b.Intake.Submit(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (b *bundle) submit(t *testing.T, req api.SubmitRequest) string {
 
 func (b *bundle) deliver(t *testing.T, id string) {
 	t.Helper()
-	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 }
 
 func for1(address string) api.Addresses { return api.Addresses{{Address: address}} }
@@ -38,7 +38,7 @@ func for1(address string) api.Addresses { return api.Addresses{{Address: address
 // logOf returns the ids of a page of the log.
 func (b *bundle) logOf(t *testing.T, q api.LogQuery) []string {
 	t.Helper()
-	page, err := b.Messages(t.Context(), q)
+	page, err := b.Reader.Messages(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,18 +62,18 @@ func TestLogKnowsEveryMessage(t *testing.T) {
 	dead := b.submit(t, api.SubmitRequest{To: for1("dead@x.test"), Account: "shop", Lane: api.Bulk})
 	b.deliver(t, dead)
 	cancelled := b.submit(t, api.SubmitRequest{To: for1("bob@x.test"), Account: "shop", Tags: []string{"a"}})
-	if a, err := b.Cancel(ctx, cancelled, ReasonAPI); err != nil || !a.Deleted {
+	if a, err := b.Operations.Cancel(ctx, cancelled, ReasonAPI); err != nil || !a.Deleted {
 		t.Fatal(a, err)
 	}
 	failed := b.submit(t, api.SubmitRequest{To: for1("dead@x.test"), Account: "shop"})
 	b.deliver(t, failed)
-	if a, err := b.DeleteDeadLetter(ctx, failed); err != nil || !a.Deleted {
+	if a, err := b.Operations.DeleteDeadLetter(ctx, failed); err != nil || !a.Deleted {
 		t.Fatal(a, err)
 	}
 	delayed := b.submit(t, api.SubmitRequest{To: for1("later@x.test")})
 	b.deliver(t, delayed)
 	active := b.submit(t, api.SubmitRequest{To: for1("eve@x.test")})
-	if c, _, err := b.begin(ctx, active); c == nil {
+	if c, _, err := b.Delivery.begin(ctx, active); c == nil {
 		t.Fatal("begin:", err)
 	}
 	waiting := b.submit(t, api.SubmitRequest{To: for1("zoë@x.test"), Subject: "Grüße"})
@@ -121,7 +121,7 @@ func TestLogKnowsEveryMessage(t *testing.T) {
 	if diff := cmp.Diff(all[2:4], b.logOf(t, api.LogQuery{Page: 1, PageSize: 2})); diff != "" {
 		t.Errorf("second page (-want +got):\n%s", diff)
 	}
-	if _, err := b.Messages(ctx, api.LogQuery{Cursor: "x"}); !fault.Is(err, fault.Invalid) {
+	if _, err := b.Reader.Messages(ctx, api.LogQuery{Cursor: "x"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a bad cursor: %v", err)
 	}
 }
@@ -131,7 +131,7 @@ func (b *bundle) turnPages(t *testing.T, q api.LogQuery) []string {
 	t.Helper()
 	var ids []string
 	for range 20 {
-		page, err := b.Messages(t.Context(), q)
+		page, err := b.Reader.Messages(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,14 +159,14 @@ func TestStoryOfAMessage(t *testing.T) {
 	b.clock.Advance(time.Minute)
 	b.deliver(t, id)
 	account := "shop"
-	if _, err := b.Replay(t.Context(), id, api.Corrections{To: api.Emails{"zoe@X.test", "bob@x.test"},
+	if _, err := b.Operations.Replay(t.Context(), id, api.Corrections{To: api.Emails{"zoe@X.test", "bob@x.test"},
 		Account: account}); err != nil {
 		t.Fatal(err)
 	}
 	delete(b.sender.replies, "bob@x.test")
 	b.deliver(t, id)
 
-	story, err := b.MessageEvents(t.Context(), id)
+	story, err := b.Reader.MessageEvents(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestStoryOfAMessage(t *testing.T) {
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	m, err := b.Message(t.Context(), id)
+	m, err := b.Reader.Message(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestStoryOfAMessage(t *testing.T) {
 // sameEvents compares the events of the log with those of the stream.
 func (b *bundle) sameEvents(t *testing.T, story api.MessageEvents) {
 	t.Helper()
-	entries, err := b.DB.Client().XRange(t.Context(), b.keys.events(0), "-", "+").Result()
+	entries, err := b.store.DB.Client().XRange(t.Context(), b.store.keys.events(0), "-", "+").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,16 +245,17 @@ func TestLogForgets(t *testing.T) {
 		if got := b.logOf(t, api.LogQuery{}); !slices.Equal(got, []string{young, dead}) {
 			t.Errorf("left %v, want %v", got, []string{young, dead})
 		}
-		if _, err := b.Message(t.Context(), old); !fault.Is(err, fault.NotFound) {
+		if _, err := b.Reader.Message(t.Context(), old); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a forgotten message: %v", err)
 		}
 		b.clock.Advance(time.Hour)
 		sweep(t, b)
-		if m, err := b.Message(t.Context(), dead); err != nil || m.Status != api.StatusFailed || m.Error == nil ||
+		if m, err := b.Reader.Message(t.Context(), dead); err != nil || m.Status != api.StatusFailed ||
+			m.Error == nil ||
 			m.Reason != reasonRetention {
 			t.Errorf("a dead letter past its retention: %+v, %v", m, err)
 		}
-		if _, err := b.Replay(t.Context(), dead, api.Corrections{}); fault.CodeOf(err) != "ContentGone" {
+		if _, err := b.Operations.Replay(t.Context(), dead, api.Corrections{}); fault.CodeOf(err) != "ContentGone" {
 			t.Errorf("its replay: %v", err)
 		}
 	})
@@ -271,7 +272,7 @@ func TestLogForgets(t *testing.T) {
 		sweep(t, b)
 		b.clock.Advance(retentionEvery + time.Second)
 		sweep(t, b)
-		page, err := b.Messages(t.Context(), api.LogQuery{})
+		page, err := b.Reader.Messages(t.Context(), api.LogQuery{})
 		if err != nil || page.Total != 5 || len(page.Messages) != 5 {
 			t.Errorf("%d of %d left (%v), want 2 dead letters and 3 more", len(page.Messages), page.Total, err)
 		}
@@ -280,10 +281,10 @@ func TestLogForgets(t *testing.T) {
 		b := setup(t, Options{KeepEnded: -1})
 		id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
 		b.deliver(t, id)
-		if _, err := b.Message(t.Context(), id); !fault.Is(err, fault.NotFound) {
+		if _, err := b.Reader.Message(t.Context(), id); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a message that must not be remembered: %v", err)
 		}
-		if _, err := b.Get(t.Context(), id); fault.CodeOf(err) != "MessageNotFound" {
+		if _, err := b.Reader.Get(t.Context(), id); fault.CodeOf(err) != "MessageNotFound" {
 			t.Errorf("and in the outbox: %v", err)
 		}
 	})
@@ -298,10 +299,10 @@ func TestRetentionKeepsUp(t *testing.T) {
 	}
 	b.clock.Advance(2 * time.Minute)
 	sweep(t, b)
-	if page, err := b.Messages(t.Context(), api.LogQuery{}); err != nil || page.Total != 0 {
+	if page, err := b.Reader.Messages(t.Context(), api.LogQuery{}); err != nil || page.Total != 0 {
 		t.Errorf("%d left, %v", page.Total, err)
 	}
-	keys, err := b.DB.Client().Keys(t.Context(), "postroom:{0}:ended*").Result()
+	keys, err := b.store.DB.Client().Keys(t.Context(), "postroom:{0}:ended*").Result()
 	if err != nil || len(keys) != 0 {
 		t.Errorf("keys left: %v, %v", keys, err)
 	}
@@ -324,16 +325,16 @@ func TestCorrectionsAreChecked(t *testing.T) {
 		"a gateway that does not exist": {api.Corrections{Gateway: &nowhere}, "GatewayNotFound", ""},
 		"an account that does not":      {api.Corrections{Account: "gone"}, "AccountNotFound", ""},
 	} {
-		_, err := b.Replay(t.Context(), id, row.c)
+		_, err := b.Operations.Replay(t.Context(), id, row.c)
 		if fault.CodeOf(err) != row.code || row.key != "" && !names(err, row.key) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := b.ReplayAll(t.Context(), api.ReplayRequest{Tag: "x", Corrections: &api.Corrections{
+	if _, err := b.Operations.ReplayAll(t.Context(), api.ReplayRequest{Tag: "x", Corrections: &api.Corrections{
 		Gateway: &nowhere}}); fault.CodeOf(err) != "GatewayNotFound" {
 		t.Errorf("in bulk: %v", err)
 	}
-	if d, err := b.DeadLetter(t.Context(), id); err != nil || d.State != api.Failed {
+	if d, err := b.Reader.DeadLetter(t.Context(), id); err != nil || d.State != api.Failed {
 		t.Errorf("after all refusals: %+v, %v", d.State, err)
 	}
 }
@@ -379,7 +380,7 @@ func TestCountersOfAPeriod(t *testing.T) {
 		"a week of a lane":     {api.CounterQuery{Seconds: 7 * daySeconds, Lane: api.Bulk}, rated},
 		"a week of nobody":     {api.CounterQuery{Seconds: 7 * daySeconds, Account: "none"}, none},
 	} {
-		got, err := b.Counters(t.Context(), row.q)
+		got, err := b.Queues.Counters(t.Context(), row.q)
 		if diff := cmp.Diff(row.want, got.PeriodCounters); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
 		}
@@ -418,7 +419,7 @@ func TestCountersByAccountAndLane(t *testing.T) {
 			AttemptsDay: 1}},
 		"none": {api.CounterQuery{Account: "none"}, api.Counters{}},
 	} {
-		got, err := b.Counters(t.Context(), row.q)
+		got, err := b.Queues.Counters(t.Context(), row.q)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,14 +113,14 @@ func TestRedisAwayAfterTheAccountWasLookedUp(t *testing.T) {
 			db.Client().AddHook(reads)
 			b := routed(t, db, relay)
 			req.To, req.DeliveryAttempts = for1("ann@x.test"), 1
-			a, err := b.Submit(t.Context(), req)
+			a, err := b.Intake.Submit(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			reads.allowed.Store(reads.seen.Load() + 1)
-			b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, firstEpoch), Type: TaskDeliver,
+			b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, firstEpoch), Type: TaskDeliver,
 				Queue: queue.Submit})
-			m, err := b.Message(t.Context(), a.QueueID)
+			m, err := b.Reader.Message(t.Context(), a.QueueID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,12 +152,12 @@ func dkimKey(t *testing.T, domain string) *api.DKIM {
 func TestEachAttemptSendsTheSameBytes(t *testing.T) {
 	t.Parallel()
 	b := routed(t, testredis.New(t), testsmtp.Start(t, testsmtp.Options{}))
-	a, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", To: for1("ann@x.test")})
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Template: "welcome", To: for1("ann@x.test")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	render := func() string {
-		content, err := b.Content(t.Context(), a.QueueID)
+		content, err := b.Reader.Content(t.Context(), a.QueueID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func BenchmarkMailing(b *testing.B) {
 func mailingOf(t testing.TB, sh Shared) *Mailing {
 	t.Helper()
 	b := setup(t, Options{ServiceURL: func() string { return "https://p.test/base/" }})
-	b.Tokens = testStamps(t)
+	b.store.Tokens = testStamps(t)
 	mailing, err := b.Mailings.Mailing(t.Context(), sh)
 	if err != nil {
 		t.Fatal(err)

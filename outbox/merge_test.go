@@ -59,14 +59,15 @@ func (b *bundle) inbox(t *testing.T) map[string][][]byte {
 func (b *bundle) sharedIn(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	for p := range b.DB.Partitions() {
-		keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(p, "shared")+":*").Result()
+	for p := range b.store.DB.Partitions() {
+		keys, err := b.store.DB.Client().Keys(t.Context(), redisdb.Key(p, "shared")+":*").Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range keys {
 			name := key[strings.LastIndexByte(key, ':')+1:]
-			users, _ := b.DB.Client().HGet(t.Context(), redisdb.Key(p, "sharedUsers"), name).Result() // none: nobody
+			users, _ := b.store.DB.Client().HGet(t.Context(), redisdb.Key(p, "sharedUsers"),
+				name).Result() // none: nobody
 			all[fmt.Sprint(p, " ", name)] = users
 		}
 	}
@@ -79,7 +80,7 @@ func TestMergeKeepsOneSharedContent(t *testing.T) {
 	got := b.inbox(t)
 	file := make([]byte, 1<<20)
 	_, _ = rand.Read(file) // never fails
-	answer, err := b.Submit(t.Context(), api.SubmitRequest{
+	answer, err := b.Intake.Submit(t.Context(), api.SubmitRequest{
 		Subject:     "Hello {{params.name}}",
 		HTML:        "<p>Dear {{params.name}}, {{account.email}} writes to {{rcpt.address}}</p>",
 		MailMerge:   entries(600),
@@ -117,14 +118,15 @@ func TestMergeKeepsOneSharedContent(t *testing.T) {
 			t.Errorf("message %d has %d bytes, or lacks its recipient", i, len(mails[0]))
 		}
 	}
-	if _, err := b.CancelAll(t.Context(), api.OutboxQuery{Tag: "all"}, ReasonAPI); err != nil {
+	if _, err := b.Operations.CancelAll(t.Context(), api.OutboxQuery{Tag: "all"}, ReasonAPI); err != nil {
 		t.Fatal(err)
 	}
 	for where, users := range b.sharedIn(t) {
 		if users != "" {
 			t.Errorf("content %s is needed by %s messages that are gone", where, users)
 		}
-		ttl, err := b.DB.Client().TTL(t.Context(), redisdb.Key(0, "shared", strings.Fields(where)[1])).Result()
+		ttl, err := b.store.DB.Client().TTL(t.Context(), redisdb.Key(0, "shared",
+			strings.Fields(where)[1])).Result()
 		if err != nil || ttl <= 0 {
 			t.Errorf("a content that nobody needs stays for %s, %v", ttl, err)
 		}
@@ -141,7 +143,7 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 	list[3].SendAt, list[3].MessageID, list[3].Metadata = &later, "<own@x.test>", []byte(`{"order":7}`)
 	list[4].Metadata = []byte(`{"a":"` + strings.Repeat("b", 5000) + `"}`)
 	list[5].To.Name = "Eve\r\nBcc: all@x.test"
-	answer, err := b.Submit(t.Context(), api.SubmitRequest{Template: "strict", MailMerge: list,
+	answer, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Template: "strict", MailMerge: list,
 		Metadata: []byte(`{"campaign":1}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -169,12 +171,12 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	own := answer.MailMerge[3]
-	m, err := b.Get(t.Context(), own.QueueID)
+	m, err := b.Reader.Get(t.Context(), own.QueueID)
 	if err != nil || own.MessageID != "<own@x.test>" || !own.SendAt.Equal(later) || m.State != api.Scheduled ||
 		string(m.Metadata) != `{"order":7}` {
 		t.Errorf("%+v, %+v, %v", own, m, err)
 	}
-	m, err = b.Get(t.Context(), answer.MailMerge[0].QueueID)
+	m, err = b.Reader.Get(t.Context(), answer.MailMerge[0].QueueID)
 	if err != nil || string(m.Metadata) != `{"campaign":1}` || m.Template == nil ||
 		*m.Template != (api.TemplateRef{ID: "strict", Version: 2}) {
 		t.Errorf("%+v, %v", m, err)
@@ -188,7 +190,7 @@ func TestMergeEntryTooLarge(t *testing.T) {
 	for at := range 3 {
 		list := entries(3)
 		list[at].Params = []byte(`{"name":"` + strings.Repeat("x", 15_000) + `"}`)
-		answer, err := b.Submit(t.Context(), api.SubmitRequest{Text: "{{params.name}}", MailMerge: list,
+		answer, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "{{params.name}}", MailMerge: list,
 			Attachments: []api.Attachment{{Content: make([]byte, 5000)}}})
 		if err != nil {
 			t.Fatalf("entry %d: %v", at, err)
@@ -227,7 +229,7 @@ func TestMergeRefusedAsAWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.req.MailMerge = entries(2)
-			answer, err := b.Submit(t.Context(), c.req)
+			answer, err := b.Intake.Submit(t.Context(), c.req)
 			var keys string
 			if f := (*fault.Error)(nil); err != nil {
 				f, _ = err.(*fault.Error)
@@ -240,7 +242,7 @@ func TestMergeRefusedAsAWhole(t *testing.T) {
 			}
 		})
 	}
-	if n, err := b.DB.Client().DBSize(t.Context()).Result(); err != nil || n != 0 {
+	if n, err := b.store.DB.Client().DBSize(t.Context()).Result(); err != nil || n != 0 {
 		t.Errorf("refusals left %d keys behind, %v", n, err)
 	}
 }
@@ -258,7 +260,7 @@ func TestMergeUnderOneKey(t *testing.T) {
 	req.MailMerge[5].IdempotencyKey = "five"
 
 	// A process that died in the middle had claimed the key and accepted some.
-	cut, _, err := b.open(t.Context(), sharedOf(req, SourceAPI), nil)
+	cut, _, err := b.Intake.open(t.Context(), sharedOf(req, SourceAPI), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +272,7 @@ func TestMergeUnderOneKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	first, err := b.Submit(t.Context(), req)
+	first, err := b.Intake.Submit(t.Context(), req)
 	if err != nil || first.Idempotency == nil || first.Idempotency.Status != "HIT" ||
 		first.Idempotency.Key != "march" {
 		t.Fatalf("%+v, %v", first.Idempotency, err)
@@ -281,28 +283,28 @@ func TestMergeUnderOneKey(t *testing.T) {
 			t.Fatalf("entry %d: %+v", i, r)
 		}
 	}
-	again, err := b.Submit(t.Context(), req)
+	again, err := b.Intake.Submit(t.Context(), req)
 	if diff := cmp.Diff(ids(first), ids(again)); err != nil || diff != "" {
 		t.Errorf("another answer: %v\n%s", err, diff)
 	}
 
 	other := req
 	other.MailMerge = append(entries(300), api.MailMergeEntry{To: api.Address{Address: "new@x.test"}})
-	if _, err := b.Submit(t.Context(), other); fault.CodeOf(err) != "IdempotencyKeyReused" {
+	if _, err := b.Intake.Submit(t.Context(), other); fault.CodeOf(err) != "IdempotencyKeyReused" {
 		t.Errorf("another merge under the same key: %v", err)
 	}
-	if _, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x",
+	if _, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x",
 		IdempotencyKey: "march"}); fault.CodeOf(err) != "IdempotencyKeyReused" {
 		t.Errorf("another message under the same key: %v", err)
 	}
 	single := api.SubmitRequest{Template: "welcome", MailMerge: entries(1)}
 	single.MailMerge[0].IdempotencyKey = "five"
-	reused, err := b.Submit(t.Context(), single)
+	reused, err := b.Intake.Submit(t.Context(), single)
 	if err != nil || reused.MailMerge[0].Code != "IdempotencyKeyReused" ||
 		reused.MailMerge[0].StatusCode != 422 {
 		t.Errorf("an entry with the key of another one: %+v, %v", reused.MailMerge, err)
 	}
-	page, err := b.List(t.Context(), api.OutboxQuery{})
+	page, err := b.Reader.List(t.Context(), api.OutboxQuery{})
 	if err != nil || page.Total != 300 {
 		t.Errorf("%d messages, want 300, %v", page.Total, err)
 	}
@@ -311,7 +313,7 @@ func TestMergeUnderOneKey(t *testing.T) {
 func TestMergeIntoAFullOutbox(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxLive: 100})
-	answer, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(2000)})
+	answer, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(2000)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +331,8 @@ func TestMergeIntoAFullOutbox(t *testing.T) {
 	if accepted != 100 || refused != 1900 {
 		t.Errorf("%d accepted and %d refused, want 100 and 1900", accepted, refused)
 	}
-	if _, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(10)}); fault.CodeOf(
+	if _, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "x",
+		MailMerge: entries(10)}); fault.CodeOf(
 		err) != "OutboxFull" {
 		t.Errorf("a merge of which nothing was taken: %v", err)
 	}
@@ -340,7 +343,8 @@ func TestMergeDryRun(t *testing.T) {
 	b := setup(t, Options{})
 	list := entries(20)
 	list[3].To.Address = "nobody"
-	answer, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list, DryRun: true})
+	answer, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list,
+		DryRun: true})
 	if err != nil || len(answer.MailMerge) != 20 {
 		t.Fatalf("%+v, %v", answer, err)
 	}
@@ -356,7 +360,7 @@ func TestMergeDryRun(t *testing.T) {
 			}
 		}
 	}
-	if n, err := b.DB.Client().DBSize(t.Context()).Result(); shown != 10 || err != nil || n != 0 {
+	if n, err := b.store.DB.Client().DBSize(t.Context()).Result(); shown != 10 || err != nil || n != 0 {
 		t.Errorf("%d previews; a dry run left %d keys behind, %v", shown, n, err)
 	}
 }
@@ -368,23 +372,23 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	b := setup(t, Options{})
 	got := b.inbox(t)
 	b.sender.replies["ann@x.test"] = "451 4.7.1 later"
-	a, err := b.Submit(t.Context(), api.SubmitRequest{
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{
 		To: api.Addresses{{Name: "Ann", Address: "ann@x.test"}}, BCC: for1("boss@x.test"), Template: "welcome",
 		Render: &api.Render{Params: []byte(`{"name":"Ann & Co"}`)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := b.DB.Client().StrLen(t.Context(), b.keys.content(0, a.QueueID)).Result()
+	stored, err := b.store.DB.Client().StrLen(t.Context(), b.store.keys.content(0, a.QueueID)).Result()
 	if err != nil || stored > 200 {
 		t.Errorf("the message keeps %d bytes of its own, %v", stored, err)
 	}
-	content, err := b.Content(t.Context(), a.QueueID)
+	content, err := b.Reader.Content(t.Context(), a.QueueID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for epoch := 1; epoch <= 3; epoch++ {
-		b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, fmt.Sprint(epoch))})
+		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, fmt.Sprint(epoch))})
 		b.clock.Advance(time.Hour)
 	}
 	if len(got["ann@x.test"]) != 3 || len(got["boss@x.test"]) != 1 {
@@ -407,20 +411,20 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
 	b.clock.Advance(time.Hour)
 	b.deliver(t, a.QueueID)
-	dead, err := b.DeadLetter(t.Context(), a.QueueID)
+	dead, err := b.Reader.DeadLetter(t.Context(), a.QueueID)
 	if err != nil || !bytes.Equal(dead.Content, content) || dead.Template == nil ||
 		dead.Template.ID != "welcome" {
 		t.Errorf("dead letter %+v, %v", dead, err)
 	}
 	b.sender.replies["ann@x.test"] = ""
-	if _, err := b.Replay(t.Context(), a.QueueID, api.Corrections{}); err != nil {
+	if _, err := b.Operations.Replay(t.Context(), a.QueueID, api.Corrections{}); err != nil {
 		t.Fatal(err)
 	}
 	b.deliver(t, a.QueueID)
 	if last := got["ann@x.test"]; !bytes.Equal(last[len(last)-1], content) {
 		t.Error("the replay said something else")
 	}
-	logged, err := b.Message(t.Context(), a.QueueID)
+	logged, err := b.Reader.Message(t.Context(), a.QueueID)
 	if err != nil || logged.Status != api.StatusSent || logged.Size != len(content) || logged.Template == nil {
 		t.Errorf("%+v, %v", logged, err)
 	}
@@ -432,34 +436,34 @@ func TestSharedContentTakenAway(t *testing.T) {
 	b := setup(t, Options{})
 	req := api.SubmitRequest{To: for1("ann@x.test"), Template: "welcome"}
 	flush := func() {
-		keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "shared")+":*").Result()
+		keys, err := b.store.DB.Client().Keys(t.Context(), redisdb.Key(0, "shared")+":*").Result()
 		if err != nil || len(keys) != 1 {
 			t.Fatalf("%v, %v", keys, err)
 		}
-		if err := b.DB.Client().Del(t.Context(), keys...).Err(); err != nil {
+		if err := b.store.DB.Client().Del(t.Context(), keys...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		b.shared.cache = newSharedContents(b.store).cache // as another process
+		b.store.shared.cache = newSharedContents(b.store).cache // as another process
 	}
-	first, err := b.Submit(t.Context(), req)
+	first, err := b.Intake.Submit(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	flush()
-	if _, err := b.Content(t.Context(), first.QueueID); fault.CodeOf(err) != "ContentGone" {
+	if _, err := b.Reader.Content(t.Context(), first.QueueID); fault.CodeOf(err) != "ContentGone" {
 		t.Errorf("the content of a message without its shared content: %v", err)
 	}
 	b.deliver(t, first.QueueID)
-	dead, err := b.read(t.Context(), first.QueueID)
+	dead, err := b.Reader.read(t.Context(), first.QueueID)
 	if err != nil || dead.state != stateFailed || dead.status.Last.Code != "EMESSAGE" {
 		t.Errorf("%+v, %v", dead, err)
 	}
-	second, err := b.Submit(t.Context(), req) // this process believes the content to be there
+	second, err := b.Intake.Submit(t.Context(), req) // this process believes the content to be there
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.deliver(t, second.QueueID)
-	if m, err := b.Message(t.Context(), second.QueueID); err != nil || m.Status != api.StatusSent {
+	if m, err := b.Reader.Message(t.Context(), second.QueueID); err != nil || m.Status != api.StatusSent {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -492,7 +496,7 @@ func TestWordsOfTheRequestFilledIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.req.To, c.req.DryRun = for1("ann@x.test"), true
-			a, err := b.Submit(t.Context(), c.req)
+			a, err := b.Intake.Submit(t.Context(), c.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -503,7 +507,8 @@ func TestWordsOfTheRequestFilledIn(t *testing.T) {
 			}
 		})
 	}
-	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "{{params.a}} {{params.b}}",
+	_, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"),
+		Text:   "{{params.a}} {{params.b}}",
 		Render: &api.Render{Missing: "error"}})
 	if fault.CodeOf(err) != "TemplateVariablesMissing" || !strings.Contains(err.Error(), "params.a") ||
 		!strings.Contains(err.Error(), "params.b") {
@@ -547,8 +552,8 @@ func TestMergeWithSuppressedOnASlowRedis(t *testing.T) {
 	b := setupSiftedOn(t, testredis.New(t), Options{}, suppression.Options{})
 	b.suppress(t, suppression.Entry{Address: "r1@x.test", Reason: suppression.Manual})
 	slow := &slowOnce{}
-	b.DB.Client().AddHook(slow)
-	a, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(3)})
+	b.store.DB.Client().AddHook(slow)
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(3)})
 	must(t, err)
 	for i, r := range a.MailMerge {
 		if !r.Success || (r.Skipped != nil) != (i == 1) {

@@ -159,8 +159,8 @@ return wrong`
 // checkRecords finds records that do not agree with their indexes.
 func (m *model) checkRecords() {
 	m.rt.Helper()
-	for p := range m.DB.Partitions() {
-		wrong, err := m.DB.Client().Eval(m.ctx, recordsLua, nil, redisdb.Key(p, ""),
+	for p := range m.store.DB.Partitions() {
+		wrong, err := m.store.DB.Client().Eval(m.ctx, recordsLua, nil, redisdb.Key(p, ""),
 			m.options.KeepContent.Milliseconds()).StringSlice()
 		if err != nil {
 			m.rt.Fatal(err)
@@ -174,10 +174,10 @@ func (m *model) checkRecords() {
 // live counts the messages that are neither done nor dead.
 func (m *model) live() int {
 	n := 0
-	for p := range m.DB.Partitions() {
+	for p := range m.store.DB.Partitions() {
 		for _, lane := range []string{"transactional", "bulk"} {
 			for _, st := range []string{stateWaiting, stateActive, stateScheduled, stateDelayed} {
-				n += int(m.DB.Client().ZCard(m.ctx, m.keys.index(p, lane, st)).Val())
+				n += int(m.store.DB.Client().ZCard(m.ctx, m.store.keys.index(p, lane, st)).Val())
 			}
 		}
 	}
@@ -211,8 +211,8 @@ func (m *model) check() {
 	}
 	m.checkCounters(events)
 	checkKept(m)
-	for p := range m.DB.Partitions() {
-		if n := m.DB.Client().SCard(m.ctx, m.keys.held(p)).Val(); n > 0 {
+	for p := range m.store.DB.Partitions() {
+		if n := m.store.DB.Client().SCard(m.ctx, m.store.keys.held(p)).Val(); n > 0 {
 			m.rt.Errorf("partition %d still has held messages", p)
 		}
 	}
@@ -331,7 +331,7 @@ func (m *model) checkAccepted(events []event.Event) {
 // checkKept: where contents are kept, that of each message that was sent can be read; else none.
 func checkKept(m *model) {
 	for _, id := range m.ids {
-		logged, err := m.Message(m.ctx, id)
+		logged, err := m.Reader.Message(m.ctx, id)
 		if err != nil {
 			m.rt.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func checkKept(m *model) {
 			continue
 		}
 		want := m.options.KeepContent > 0 && logged.Status == api.StatusSent
-		_, err = m.Mail(m.ctx, id)
+		_, err = m.Reader.Mail(m.ctx, id)
 		if want != (err == nil) || want != (logged.ContentUntil != nil) {
 			m.rt.Errorf("message %s, %s: kept until %v, reading it says %v", id, logged.Status,
 				logged.ContentUntil, err)
@@ -369,9 +369,9 @@ func (m *model) checkCounters(events []event.Event) {
 
 // acceptedByDay sums the messages of the account by day.
 func acceptedByDay(m *model) (sum int) {
-	for p := range m.DB.Partitions() {
-		for _, key := range m.DB.Client().Keys(m.ctx, redisdb.Key(p, "quota")+":*").Val() {
-			n, _ := m.DB.Client().HGet(m.ctx, key, "default").Int()
+	for p := range m.store.DB.Partitions() {
+		for _, key := range m.store.DB.Client().Keys(m.ctx, redisdb.Key(p, "quota")+":*").Val() {
+			n, _ := m.store.DB.Client().HGet(m.ctx, key, "default").Int()
 			sum += n
 		}
 	}
@@ -381,9 +381,9 @@ func acceptedByDay(m *model) (sum int) {
 // counters sums the counters of all minutes and lanes.
 func (m *model) counters() map[string]int {
 	count := map[string]int{}
-	for p := range m.DB.Partitions() {
+	for p := range m.store.DB.Partitions() {
 		prefix := redisdb.Key(p, "stats") + ":"
-		keys, err := m.DB.Client().Keys(m.ctx, prefix+"*").Result()
+		keys, err := m.store.DB.Client().Keys(m.ctx, prefix+"*").Result()
 		if err != nil {
 			m.rt.Fatal(err)
 		}
@@ -391,8 +391,8 @@ func (m *model) counters() map[string]int {
 			if strings.Contains(strings.TrimPrefix(key, prefix), ":") {
 				continue // of one account
 			}
-			for field := range m.DB.Client().HGetAll(m.ctx, key).Val() {
-				n, err := m.DB.Client().HGet(m.ctx, key, field).Int()
+			for field := range m.store.DB.Client().HGetAll(m.ctx, key).Val() {
+				n, err := m.store.DB.Client().HGet(m.ctx, key, field).Int()
 				if err != nil {
 					m.rt.Fatal(err)
 				}
@@ -451,8 +451,8 @@ func aboutOf(m *model, e event.Event) about {
 
 func allEvents(m *model) []event.Event {
 	var all []event.Event
-	for p := range m.DB.Partitions() {
-		entries, err := m.DB.Client().XRange(m.ctx, m.keys.events(p), "-", "+").Result()
+	for p := range m.store.DB.Partitions() {
+		entries, err := m.store.DB.Client().XRange(m.ctx, m.store.keys.events(p), "-", "+").Result()
 		if err != nil {
 			m.rt.Fatal(err)
 		}

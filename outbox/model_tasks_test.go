@@ -25,7 +25,7 @@ return out`
 // wakeups are the tasks a worker may find, in the order of their messages.
 func (m *model) wakeups() []queue.Task {
 	m.rt.Helper()
-	flat, err := m.DB.Client().Eval(m.ctx, tasksLua, nil).StringSlice()
+	flat, err := m.store.DB.Client().Eval(m.ctx, tasksLua, nil).StringSlice()
 	if err != nil {
 		m.rt.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func (m *model) work() {
 		return
 	}
 	m.do("work", func(ctx context.Context, b *Outbox) func() {
-		v := b.Deliver(ctx, t)
+		v := b.Delivery.Deliver(ctx, t)
 		return func() { m.acknowledge(t, v) }
 	})
 }
@@ -69,7 +69,7 @@ func (m *model) anyTask() (queue.Task, bool) {
 // workAll handles every task there is.
 func (m *model) workAll() {
 	for _, t := range m.wakeups() {
-		m.acknowledge(t, m.procs[0].Deliver(m.ctx, t))
+		m.acknowledge(t, m.procs[0].Delivery.Deliver(m.ctx, t))
 	}
 }
 
@@ -78,9 +78,9 @@ func (m *model) workAll() {
 func (m *model) acknowledge(t queue.Task, v queue.Verdict) {
 	switch v.String() {
 	case "done", "drop":
-		m.Control.Delete(m.ctx, t.Queue, t.ID)
+		m.store.Control.Delete(m.ctx, t.Queue, t.ID)
 	case "bury":
-		m.Control.Archive(m.ctx, t.Queue, t.ID)
+		m.store.Control.Archive(m.ctx, t.Queue, t.ID)
 	}
 }
 
@@ -88,7 +88,7 @@ func (m *model) acknowledge(t queue.Task, v queue.Verdict) {
 func (m *model) meddle(how string) {
 	if how == "flush queues" {
 		if rapid.IntRange(0, 4).Draw(m.rt, "really") == 0 {
-			m.DB.Client().Eval(m.ctx,
+			m.store.DB.Client().Eval(m.ctx,
 				`for _, key in ipairs(redis.call('KEYS', 'asynq:*')) do redis.call('DEL', key) end`, nil)
 		}
 		return
@@ -97,8 +97,8 @@ func (m *model) meddle(how string) {
 	if !ok {
 		return
 	}
-	change := map[string]func(context.Context, string, ...string) []error{"lose task": m.Control.Delete,
-		"shelve task": m.Control.Archive}[how]
+	change := map[string]func(context.Context, string, ...string) []error{"lose task": m.store.Control.Delete,
+		"shelve task": m.store.Control.Archive}[how]
 	if err := change(m.ctx, t.Queue, t.ID)[0]; err != nil {
 		m.rt.Fatal(fmt.Errorf("%s %s: %w", how, t.ID, err))
 	}

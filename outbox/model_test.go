@@ -97,7 +97,7 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	m := &model{bundle: setupOn(t, db, o), log: log, rt: rt, ctx: t.Context(), options: o,
 		taken: map[string]int{}, barred: map[string]int{}}
 	var err error
-	if m.Suppressions, err = suppression.New(db, suppression.Options{Now: m.clock.Now}); err != nil {
+	if m.store.Suppressions, err = suppression.New(db, suppression.Options{Now: m.clock.Now}); err != nil {
 		rt.Fatal(err)
 	}
 	m.relay = &tallyRelay{scriptedSender: m.sender, copies: map[string]int{}, troubled: map[string]bool{}}
@@ -106,7 +106,7 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	for i := range m.procs {
 		m.procs[i] = m.start()
 	}
-	if err := m.Control.Register(m.ctx, queue.Submit, queue.Lane(queue.Submit, 1), queue.Bulk,
+	if err := m.store.Control.Register(m.ctx, queue.Submit, queue.Lane(queue.Submit, 1), queue.Bulk,
 		queue.Lane(queue.Bulk, 1)); err != nil {
 		rt.Fatal(err)
 	}
@@ -117,11 +117,11 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 func (m *model) start() *proc {
 	o := m.options
 	o.Now = m.clock.Now
-	c := m.DB.Client()
+	c := m.store.DB.Client()
 	b, err := New(Parts{
-		DB: m.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: m.relay,
+		DB: m.store.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: m.relay,
 		Accounts: m.people, Gateways: m.people, Templates: scriptedTemplates{},
-		Suppressions: m.Suppressions,
+		Suppressions: m.store.Suppressions,
 	}, o)
 	if err != nil {
 		m.rt.Fatal(err)
@@ -323,8 +323,9 @@ func (b *syncBuffer) String() string {
 // standing describes the records of the messages that are neither done nor dead.
 func (m *model) standing() (all []map[string]string) {
 	for _, id := range m.ids {
-		p, _ := partitionOf(id, m.DB.Partitions())
-		if r := m.DB.Client().HGetAll(m.ctx, m.keys.message(p, id)).Val(); len(r) > 0 && r["state"] != stateFailed {
+		p, _ := partitionOf(id, m.store.DB.Partitions())
+		if r := m.store.DB.Client().HGetAll(m.ctx, m.store.keys.message(p, id)).Val(); len(r) > 0 &&
+			r["state"] != stateFailed {
 			all = append(all, r)
 		}
 	}
@@ -338,9 +339,9 @@ func (m *model) resubmit() {
 		if l.id != "" || l.req.IdempotencyKey == "" {
 			continue
 		}
-		answer, err := m.procs[0].Submit(m.ctx, l.req)
+		answer, err := m.procs[0].Intake.Submit(m.ctx, l.req)
 		for patient := 0; fault.Is(err, fault.Unavailable) && patient < 30; patient++ {
-			answer, err = m.procs[0].Submit(m.ctx, l.req)
+			answer, err = m.procs[0].Intake.Submit(m.ctx, l.req)
 		}
 		if err != nil {
 			m.rt.Fatal(err)

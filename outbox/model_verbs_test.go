@@ -52,17 +52,17 @@ func (m *model) step() {
 	case "sweep":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() { return fine(m, b.sweep(ctx)) })
 	case "renew":
-		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.leases.Renew(ctx); return nil })
+		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.Delivery.leases.Renew(ctx); return nil })
 	case "note":
-		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.queued.flush(ctx); return nil })
+		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.store.queued.flush(ctx); return nil })
 	case "cancel all":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() {
-			_, err := b.CancelAll(ctx, api.OutboxQuery{State: api.Scheduled}, ReasonAPI)
+			_, err := b.Operations.CancelAll(ctx, api.OutboxQuery{State: api.Scheduled}, ReasonAPI)
 			return fine(m, err)
 		})
 	case "replay all":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() {
-			_, err := b.ReplayAll(ctx, api.ReplayRequest{})
+			_, err := b.Operations.ReplayAll(ctx, api.ReplayRequest{})
 			return fine(m, err)
 		})
 	case "advance": // even seconds: a worker waits out a fraction
@@ -93,42 +93,42 @@ func (m *model) step() {
 // deeds are the changes of one message: by a worker, by the API, in the dashboard.
 var deeds = map[string]func(ctx context.Context, b *Outbox, id string, now time.Time) error{
 	"wake": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
-		b.Deliver(ctx, queue.Task{ID: taskID(id, "1")})
+		b.Delivery.Deliver(ctx, queue.Task{ID: taskID(id, "1")})
 		return nil
 	},
 	"retry": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
-		_, err := b.Retry(ctx, id)
+		_, err := b.Operations.Retry(ctx, id)
 		return err
 	},
 	"patch": func(ctx context.Context, b *Outbox, id string, now time.Time) error {
 		later, gateway := now.Add(20*time.Second), "gw"
-		_, err := b.Patch(ctx, id, api.OutboxPatch{SendAt: &later, Gateway: &gateway})
+		_, err := b.Operations.Patch(ctx, id, api.OutboxPatch{SendAt: &later, Gateway: &gateway})
 		return err
 	},
 	"replay": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
-		_, err := b.Replay(ctx, id, api.Corrections{})
+		_, err := b.Operations.Replay(ctx, id, api.Corrections{})
 		return err
 	},
 	"correct": func(ctx context.Context, b *Outbox, id string, now time.Time) error {
 		to := fmt.Sprintf("instead-%d-%s@x.test", now.Unix(), strings.ToLower(id))
-		_, err := b.Replay(ctx, id, api.Corrections{To: api.Emails{to}, Account: "other"})
+		_, err := b.Operations.Replay(ctx, id, api.Corrections{To: api.Emails{to}, Account: "other"})
 		return err
 	},
 	"delete letter": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
-		_, err := b.DeleteDeadLetter(ctx, id)
+		_, err := b.Operations.DeleteDeadLetter(ctx, id)
 		return err
 	},
 	"archive": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
-		return b.TaskArchived(ctx, taskID(id, "1"))
+		return b.Operations.TaskArchived(ctx, taskID(id, "1"))
 	},
 	"delete": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
-		return b.TaskDeleted(ctx, taskID(id, "1"))
+		return b.Operations.TaskDeleted(ctx, taskID(id, "1"))
 	},
 	"run": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
-		return b.TaskRun(ctx, taskID(id, "1"))
+		return b.Operations.TaskRun(ctx, taskID(id, "1"))
 	},
 	"cancel": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
-		_, err := b.Cancel(ctx, id, ReasonAPI)
+		_, err := b.Operations.Cancel(ctx, id, ReasonAPI)
 		return err
 	},
 }
@@ -195,7 +195,7 @@ func fine(m *model, err error) func() {
 // cancel notes how many copies there were when a message was cancelled.
 func (m *model) cancel(id string) func(ctx context.Context, b *Outbox) func() {
 	return func(ctx context.Context, b *Outbox) func() {
-		answer, err := b.Cancel(ctx, id, ReasonAPI)
+		answer, err := b.Operations.Cancel(ctx, id, ReasonAPI)
 		if err != nil || !answer.Deleted {
 			return fine(m, err)
 		}
@@ -214,7 +214,7 @@ func (m *model) suppress() {
 		return
 	}
 	to := anybody(m, "whom")
-	if _, err := m.Suppressions.Add(m.ctx, suppression.Entry{
+	if _, err := m.store.Suppressions.Add(m.ctx, suppression.Entry{
 		Address: to, Reason: suppression.Manual}); err != nil {
 		m.rt.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func (m *model) forgive() {
 		return
 	}
 	to := anybody(m, "whom not")
-	if _, err := m.Suppressions.Remove(m.ctx, suppression.Entry{
+	if _, err := m.store.Suppressions.Remove(m.ctx, suppression.Entry{
 		Address: to, Reason: suppression.Manual}); err != nil {
 		m.rt.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func (m *model) submitAgain() {
 // hand submits a message in a process.
 func (m *model) hand(l *handed) {
 	m.do("submit", func(ctx context.Context, b *Outbox) func() {
-		answer, err := b.Submit(ctx, l.req)
+		answer, err := b.Intake.Submit(ctx, l.req)
 		if err != nil {
 			return fine(m, err)
 		}
@@ -309,7 +309,7 @@ func (m *model) answered(l *handed, id string) {
 
 // takenBack reports whether a message was cancelled, or its dead letter deleted.
 func takenBack(m *model, id string) bool {
-	r, err := m.procs[0].readLogged(m.ctx, id)
+	r, err := m.procs[0].Reader.readLogged(m.ctx, id)
 	if err != nil {
 		m.rt.Fatal(err)
 	}

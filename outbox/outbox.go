@@ -9,15 +9,15 @@ import (
 // Outbox accepts messages and delivers them. It is safe for concurrent use, and any number of processes may
 // share one Redis.
 type Outbox struct {
-	*store
-	*Intake
-	*Delivery
-	*Reader
-	*Operations
-	*Queues
-	*Facts
-	*Counts
-	*Mailings
+	store      *store
+	Intake     *Intake
+	Delivery   *Delivery
+	Reader     *Reader
+	Operations *Operations
+	Queues     *Queues
+	Facts      *Facts
+	Counts     *Counts
+	Mailings   *Mailings
 }
 
 // New makes an Outbox. Its background work starts with Run; all its methods work without it.
@@ -39,19 +39,19 @@ func New(parts Parts, o Options) (*Outbox, error) {
 
 // Handled counts the messages that this process accepted and the attempts that it made since it started. Its
 // growth shows the load.
-func (o *Outbox) Handled() int64 { return o.handled.Load() }
+func (o *Outbox) Handled() int64 { return o.store.handled.Load() }
 
 // Run renews the leases of this process, notes what was queued, sweeps, and applies retention, until ctx
 // ends. A long comparison of records and tasks does not delay the repair after a crash.
 func (o *Outbox) Run(ctx context.Context) error {
-	if err := o.clock.calibrate(ctx, o.DB.Client()); err != nil {
-		o.log.WarnContext(ctx, "clock not calibrated yet", "error", err)
+	if err := o.store.clock.calibrate(ctx, o.store.DB.Client()); err != nil {
+		o.store.log.WarnContext(ctx, "clock not calibrated yet", "error", err)
 	}
 	sweeper, retention := newSweeper(o.Delivery), &retention{d: o.Operations}
 	var wg sync.WaitGroup
-	wg.Go(func() { o.leases.Run(ctx) })
-	wg.Go(func() { o.queued.run(ctx) })
-	wg.Go(func() { o.repeat(ctx, ratesEvery, "rates", o.countNew) })
+	wg.Go(func() { o.Delivery.leases.Run(ctx) })
+	wg.Go(func() { o.store.queued.run(ctx) })
+	wg.Go(func() { o.repeat(ctx, ratesEvery, "rates", o.Counts.countNew) })
 	wg.Go(func() { o.repeat(ctx, sweepEvery, "mend", sweeper.mend) })
 	wg.Go(func() { o.repeat(ctx, sweepEvery, "compare", sweeper.compare) })
 	wg.Go(func() { o.repeat(ctx, retentionCheck, "retention", retention.check) })
@@ -66,7 +66,7 @@ func (o *Outbox) repeat(ctx context.Context, every time.Duration, name string,
 	defer tick.Stop()
 	for {
 		if err := step(ctx); err != nil && ctx.Err() == nil {
-			o.log.WarnContext(ctx, "sweep incomplete", "step", name, "error", err)
+			o.store.log.WarnContext(ctx, "sweep incomplete", "step", name, "error", err)
 		}
 		select {
 		case <-tick.C:

@@ -15,7 +15,7 @@ import (
 // listed returns what a status of the log lists, as "id outcome".
 func (b *bundle) listed(t *testing.T, q api.LogQuery) []string {
 	t.Helper()
-	page, err := b.Messages(t.Context(), q)
+	page, err := b.Reader.Messages(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestLogKnowsOutcomes(t *testing.T) {
 			t.Errorf("%s of another account:\n%s", status, diff)
 		}
 	}
-	m, err := b.Message(t.Context(), back)
+	m, err := b.Reader.Message(t.Context(), back)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +88,8 @@ func TestOutcomesGoWithTheLog(t *testing.T) {
 	if _, err := (&retention{d: b.Operations}).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	for p := range b.DB.Partitions() {
-		keys, err := b.DB.Client().Keys(t.Context(), b.keys.outcome(p, "*", "*")).Result()
+	for p := range b.store.DB.Partitions() {
+		keys, err := b.store.DB.Client().Keys(t.Context(), b.store.keys.outcome(p, "*", "*")).Result()
 		if err != nil || len(keys) > 0 {
 			t.Errorf("left: %v, %v", keys, err)
 		}

@@ -31,7 +31,7 @@ func (s *pauseStory) at(seconds float64) {
 
 func (s *pauseStory) set(name string, paused bool) {
 	s.t.Helper()
-	must(s.t, s.SetPaused(s.t.Context(), name, paused))
+	must(s.t, s.Queues.SetPaused(s.t.Context(), name, paused))
 }
 
 func (s *pauseStory) submitTo(to string) string {
@@ -111,14 +111,14 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 		}, []wait{paused("11s", "1h0m0s")}},
 		"an attempt is made during the pause": {func(s *pauseStory) string {
 			id := s.submitTo("ann@x.test")
-			c, _, err := s.begin(s.t.Context(), id)
+			c, _, err := s.Delivery.begin(s.t.Context(), id)
 			must(s.t, err)
 			s.set("submit", true)
 			s.clock.Advance(5 * time.Second)
 			if got := s.waits(id); len(got) > 0 {
 				s.t.Errorf("while it is sent: %v", got)
 			}
-			s.record(s.t.Context(), c, s.attempt(s.t.Context(), c, s.clock.Now()))
+			s.Delivery.record(s.t.Context(), c, s.Delivery.attempt(s.t.Context(), c, s.clock.Now()))
 			s.at(60)
 			s.set("submit", false)
 			return id
@@ -128,7 +128,7 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 			id := s.submitTo("ann@x.test")
 			s.at(10)
 			s.set("submit", false)
-			_, _, err := s.begin(s.t.Context(), id)
+			_, _, err := s.Delivery.begin(s.t.Context(), id)
 			must(s.t, err)
 			s.set("submit", true)
 			return id
@@ -151,7 +151,7 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 			s.set("submit", true)
 			id := s.submitTo("ann@x.test")
 			s.at(10)
-			_, err := s.Cancel(s.t.Context(), id, ReasonAPI)
+			_, err := s.Operations.Cancel(s.t.Context(), id, ReasonAPI)
 			must(s.t, err)
 			if diff := cmp.Diff([]wait{paused("0s", "10s")}, s.waits(id)); diff != "" {
 				s.t.Errorf("before the pause ended: %s", diff)
@@ -164,7 +164,7 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 			s.set("submit", true)
 			id := s.submitTo("ann@x.test")
 			s.at(10)
-			must(s.t, s.TaskArchived(s.t.Context(), taskID(id, "1")))
+			must(s.t, s.Operations.TaskArchived(s.t.Context(), taskID(id, "1")))
 			s.at(20)
 			s.set("submit", false)
 			return id
@@ -190,7 +190,7 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 			id := s.submitTo("ann@x.test")
 			s.set("submit", true)
 			s.at(5)
-			must(s.t, s.notePauses(s.t.Context(), lanesOf("submit"), s.clock.Now()))
+			must(s.t, s.store.notePauses(s.t.Context(), lanesOf("submit"), s.clock.Now()))
 			s.at(10)
 			return id
 		}, []wait{paused("1s", "")}},
@@ -203,16 +203,16 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 		}, nil},
 		"asynq's tools paused its queue": {func(s *pauseStory) string {
 			id := s.submitTo("ann@x.test")
-			p := s.partition(id)
-			must(s.t, s.Control.Pause(s.t.Context(), s.clock.Now(), laneQueue(api.Transactional, p)))
+			p := s.store.partition(id)
+			must(s.t, s.store.Control.Pause(s.t.Context(), s.clock.Now(), laneQueue(api.Transactional, p)))
 			s.at(10)
 			s.set("submit", false)
 			return id
 		}, []wait{paused("1s", "10s")}},
 		"asynq's tools paused another partition": {func(s *pauseStory) string {
 			id := s.submitTo("ann@x.test")
-			p := (s.partition(id) + 1) % s.DB.Partitions()
-			must(s.t, s.Control.Pause(s.t.Context(), s.clock.Now(), laneQueue(api.Transactional, p)))
+			p := (s.store.partition(id) + 1) % s.store.DB.Partitions()
+			must(s.t, s.store.Control.Pause(s.t.Context(), s.clock.Now(), laneQueue(api.Transactional, p)))
 			s.at(10)
 			s.set("submit", false)
 			return id
@@ -221,7 +221,7 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 			id := s.submitTo("ann@x.test")
 			s.set("submit", true)
 			s.at(10)
-			must(s.t, s.Control.Resume(s.t.Context(), laneQueue(api.Transactional, s.partition(id))))
+			must(s.t, s.store.Control.Resume(s.t.Context(), laneQueue(api.Transactional, s.store.partition(id))))
 			return id
 		}, nil},
 		"a pause of less than a second": {func(s *pauseStory) string {
@@ -250,12 +250,12 @@ func TestPastPausesAreFew(t *testing.T) {
 	b := setup(t, Options{KeepEnded: 24 * time.Hour, KeepDeadLetters: time.Hour})
 	again := func() {
 		t.Helper()
-		must(t, b.SetPaused(t.Context(), queue.Bulk, true))
+		must(t, b.Queues.SetPaused(t.Context(), queue.Bulk, true))
 		b.clock.Advance(2 * time.Second)
-		must(t, b.SetPaused(t.Context(), queue.Bulk, false))
+		must(t, b.Queues.SetPaused(t.Context(), queue.Bulk, false))
 	}
 	key := redisdb.Key(0, "pauses")
-	kept := func() []string { return b.DB.Client().ZRange(t.Context(), key, 0, -1).Val() }
+	kept := func() []string { return b.store.DB.Client().ZRange(t.Context(), key, 0, -1).Val() }
 	for range mostPauses + 3 {
 		again()
 	}
@@ -263,7 +263,7 @@ func TestPastPausesAreFew(t *testing.T) {
 	if got := kept(); len(got) != mostPauses || got[0] != first {
 		t.Errorf("%d pauses are kept, from %s on; want %d from %s on", len(got), got[0], mostPauses, first)
 	}
-	if got := b.DB.Client().TTL(t.Context(), key).Val(); got != 32*24*time.Hour {
+	if got := b.store.DB.Client().TTL(t.Context(), key).Val(); got != 32*24*time.Hour {
 		t.Errorf("the key expires after %s", got)
 	}
 	b.clock.Advance(32 * 24 * time.Hour)

@@ -44,10 +44,10 @@ func quotaIs(t *testing.T, name string, err error, want string) {
 // usageIs fails the test unless an account uses so much.
 func (b *bundle) usageIs(t *testing.T, account, token string, messages, perDay int) api.Usage {
 	t.Helper()
-	u, err := b.TokenUsage(t.Context(), api.TokenInfo{ID: token})
+	u, err := b.Reader.TokenUsage(t.Context(), api.TokenInfo{ID: token})
 	if token == "" {
 		var all []api.Usage
-		all, err = b.Usage(t.Context(), account)
+		all, err = b.Reader.Usage(t.Context(), account)
 		u = all[0]
 	}
 	if err != nil || u.Messages.Used != messages || u.PerDay.Used != perDay ||
@@ -77,7 +77,7 @@ func TestQuotaOfWaitingMessages(t *testing.T) {
 	const full = `limited QuotaExceeded messages a 2/2`
 	refused := func(after string) {
 		t.Helper()
-		_, err := b.Submit(t.Context(), text("a", "ben@x.test"))
+		_, err := b.Intake.Submit(t.Context(), text("a", "ben@x.test"))
 		quotaIs(t, after, err, full)
 	}
 	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
@@ -90,7 +90,7 @@ func TestQuotaOfWaitingMessages(t *testing.T) {
 	b.deliver(t, second) // it is sent
 	third := b.submit(t, text("a", "ben@x.test"))
 	refused("one sent, one more")
-	if _, err := b.Cancel(t.Context(), third, ReasonAPI); err != nil {
+	if _, err := b.Operations.Cancel(t.Context(), third, ReasonAPI); err != nil {
 		t.Fatal(err)
 	}
 	later := b.clock.Now().Add(time.Hour)
@@ -102,15 +102,15 @@ func TestQuotaOfWaitingMessages(t *testing.T) {
 	b.deliver(t, first) // it fails
 	fourth := b.submit(t, text("a", "ben@x.test"))
 	refused("one failed, one more")
-	_, err := b.Replay(t.Context(), first, api.Corrections{})
+	_, err := b.Operations.Replay(t.Context(), first, api.Corrections{})
 	quotaIs(t, "replay", err, full)
-	_, err = b.Retry(t.Context(), first)
+	_, err = b.Operations.Retry(t.Context(), first)
 	quotaIs(t, "retry of a dead letter", err, full)
-	all, err := b.ReplayAll(t.Context(), api.ReplayRequest{Account: "a"})
+	all, err := b.Operations.ReplayAll(t.Context(), api.ReplayRequest{Account: "a"})
 	if want := (api.ReplayAnswer{Skipped: 1, OverQuota: 1}); err != nil || all != want {
 		t.Errorf("replay of all: %+v, %v", all, err)
 	}
-	if _, err := b.Replay(t.Context(), first, api.Corrections{Account: "b"}); err != nil {
+	if _, err := b.Operations.Replay(t.Context(), first, api.Corrections{Account: "b"}); err != nil {
 		t.Errorf("replay as another account: %v", err)
 	}
 	b.usageIs(t, "b", "", 2, 1)
@@ -126,7 +126,7 @@ func TestQuotaOfWaitingBytes(t *testing.T) {
 	large := func(size int) (string, error) {
 		req := text("a", "ann@x.test")
 		req.Text = strings.Repeat("abcdefg ", size/8)
-		a, err := b.Submit(t.Context(), req)
+		a, err := b.Intake.Submit(t.Context(), req)
 		return a.QueueID, err
 	}
 	id, err := large(60_000)
@@ -134,7 +134,7 @@ func TestQuotaOfWaitingBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := b.usageIs(t, "a", "", 1, 1).Bytes.Used
-	m, err := b.Message(t.Context(), id)
+	m, err := b.Reader.Message(t.Context(), id)
 	if err != nil || m.Size != size {
 		t.Errorf("a message of %d bytes counts as %d, %v", m.Size, size, err)
 	}
@@ -157,7 +157,7 @@ func TestQuotaOfADay(t *testing.T) {
 	midnight := time.Date(2030, 1, 3, 0, 0, 0, 0, time.UTC)
 	b.deliver(t, b.submit(t, text("a", "ann@x.test")))
 	b.submit(t, text("a", "ann@x.test"))
-	_, err := b.Submit(t.Context(), text("a", "ann@x.test"))
+	_, err := b.Intake.Submit(t.Context(), text("a", "ann@x.test"))
 	quotaIs(t, "a third one", err, "limited QuotaExceeded perDay a 2/2")
 	f, _ := errors.AsType[*fault.Error](err)
 	if f == nil || f.RetryAfter != midnight.Sub(b.clock.Now()) || f.Details["until"] != "2030-01-03T00:00:00Z" ||
@@ -184,14 +184,14 @@ func TestQuotaOfAToken(t *testing.T) {
 	}
 	id := b.submit(t, with("t1"))
 	b.submit(t, with("t1"))
-	_, err := b.Submit(t.Context(), with("t1"))
+	_, err := b.Intake.Submit(t.Context(), with("t1"))
 	quotaIs(t, "its third", err, "limited QuotaExceeded messages t1 2/2")
 	b.submit(t, with("t2"))
-	_, err = b.Submit(t.Context(), with("t2"))
+	_, err = b.Intake.Submit(t.Context(), with("t2"))
 	quotaIs(t, "the account's fourth", err, "limited QuotaExceeded messages a 3/3")
 	b.deliver(t, id)
 	b.deliver(t, b.submit(t, with("t1")))
-	_, err = b.Submit(t.Context(), with("t1"))
+	_, err = b.Intake.Submit(t.Context(), with("t1"))
 	quotaIs(t, "its fourth of the day", err, "limited QuotaExceeded perDay t1 3/3")
 	b.usageIs(t, "", "t1", 1, 3)
 	b.usageIs(t, "", "t2", 1, 1)
@@ -213,17 +213,17 @@ func TestQuotaAndRepeats(t *testing.T) {
 		}
 	}
 	b.usageIs(t, "a", "", 2, 2)
-	_, err := b.Submit(t.Context(), keyed("three"))
+	_, err := b.Intake.Submit(t.Context(), keyed("three"))
 	quotaIs(t, "a new one", err, "limited QuotaExceeded messages a 2/2")
 
 	// a client of Redis repeats a command whose answer it lost
 	m := &newMessage{id: newID(b.clock.Now(), 0), lane: api.Transactional, attempts: 10, size: 7,
 		envelope: envelope{Account: "c", MessageID: "<1@x.test>", From: "shop@x.test", To: []string{"ann@x.test"}}}
-	if err := b.encode(m); err != nil {
+	if err := b.Intake.encode(m); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args); err != nil {
+		if _, err := acceptScript.Run(t.Context(), b.store.DB.Client(), m.keys, m.args); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -247,12 +247,12 @@ func merge(n int) api.SubmitRequest {
 func TestQuotaOfAMailMerge(t *testing.T) {
 	t.Parallel()
 	b := limited(t, map[string]accounts.Quota{"a": {Messages: 10}})
-	_, err := b.Submit(t.Context(), merge(11))
+	_, err := b.Intake.Submit(t.Context(), merge(11))
 	quotaIs(t, "more than the quota", err, "too_large QuotaExceeded messages a 0/10")
 	b.usageIs(t, "a", "", 0, 0)
 	all := func(n int) {
 		t.Helper()
-		a, err := b.Submit(t.Context(), merge(n))
+		a, err := b.Intake.Submit(t.Context(), merge(n))
 		if err != nil || len(a.MailMerge) != n {
 			t.Fatalf("%d entries: %+v, %v", n, a, err)
 		}
@@ -269,7 +269,7 @@ func TestQuotaOfAMailMerge(t *testing.T) {
 	for i := range other.MailMerge {
 		other.MailMerge[i].IdempotencyKey = ""
 	}
-	_, err = b.Submit(t.Context(), other)
+	_, err = b.Intake.Submit(t.Context(), other)
 	quotaIs(t, "more than is left", err, "limited QuotaExceeded messages a 6/10")
 	b.usageIs(t, "a", "", 6, 6)
 	all(10) // four of them are new
@@ -278,7 +278,7 @@ func TestQuotaOfAMailMerge(t *testing.T) {
 
 	b.people.quota["a"] = accounts.Quota{Bytes: 1}
 	all(10)
-	_, err = b.Submit(t.Context(), other)
+	_, err = b.Intake.Submit(t.Context(), other)
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.TooLarge ||
 		f.Details["quota"] != "bytes" {
 		t.Errorf("by bytes: %v", err)
@@ -294,7 +294,7 @@ func TestQuotaIsNeverExceeded(t *testing.T) {
 		"perDay": {PerDay: limit}} {
 		t.Run(name, func(t *testing.T) {
 			b := limited(t, map[string]accounts.Quota{"a": quota})
-			other := setupOn(t, b.DB, Options{})
+			other := setupOn(t, b.store.DB, Options{})
 			other.people.quota = b.people.quota
 			var accepted atomic.Int64
 			parallel(t, 10, 200, func(i int) error {
@@ -302,7 +302,7 @@ func TestQuotaIsNeverExceeded(t *testing.T) {
 				if i%2 == 0 {
 					req.IdempotencyKey = fmt.Sprint("key", i)
 				}
-				_, err := []*bundle{b, other}[i/2%2].Submit(t.Context(), req)
+				_, err := []*bundle{b, other}[i/2%2].Intake.Submit(t.Context(), req)
 				if err == nil {
 					accepted.Add(1)
 				} else if fault.CodeOf(err) != "QuotaExceeded" {
@@ -316,7 +316,7 @@ func TestQuotaIsNeverExceeded(t *testing.T) {
 			b.usageIs(t, "a", "", limit, limit)
 			tasks := 0
 			for p := range 3 {
-				counts, err := b.Control.Counts(t.Context(), queue.Lane(queue.Submit, p))
+				counts, err := b.store.Control.Counts(t.Context(), queue.Lane(queue.Submit, p))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -342,7 +342,7 @@ func TestQuotaOnACluster(t *testing.T) {
 		ids = append(ids, b.submit(t, req))
 	}
 	for range 20 {
-		_, err := b.Submit(t.Context(), text("a", "ann@x.test"))
+		_, err := b.Intake.Submit(t.Context(), text("a", "ann@x.test"))
 		quotaIs(t, "the eighth", err, "limited QuotaExceeded messages a 7/7")
 	}
 	again := text("a", "ann@x.test")
@@ -364,12 +364,13 @@ func TestCountsOfQuotasLeaveNothing(t *testing.T) {
 	}
 	ctx := context.WithoutCancel(t.Context())
 	for p := range 3 {
-		if left := b.DB.Client().HGetAll(ctx, b.keys.quota(p)).Val(); !cmp.Equal(left, map[string]string{}) {
+		if left := b.store.DB.Client().HGetAll(ctx, b.store.keys.quota(p)).Val(); !cmp.Equal(left,
+			map[string]string{}) {
 			t.Errorf("left: %v", left)
 		}
-		day := b.keys.quotaDay(p, b.clock.Now())
-		ttl := b.DB.Client().TTL(ctx, day).Val()
-		if b.DB.Client().Exists(ctx, day).Val() > 0 && ttl <= 24*time.Hour {
+		day := b.store.keys.quotaDay(p, b.clock.Now())
+		ttl := b.store.DB.Client().TTL(ctx, day).Val()
+		if b.store.DB.Client().Exists(ctx, day).Val() > 0 && ttl <= 24*time.Hour {
 			t.Errorf("%s expires in %v", day, ttl)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 // countAll counts the events that are not counted yet.
 func (b *bundle) countAll(t *testing.T) {
 	t.Helper()
-	if err := b.countNew(t.Context()); err != nil {
+	if err := b.Counts.countNew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (b *bundle) rates(t *testing.T, q api.RatesQuery) []api.Rate {
 	t.Helper()
-	got, err := b.Rates(t.Context(), q)
+	got, err := b.Counts.Rates(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestRatesOfMail(t *testing.T) {
 	for name, q := range map[string]api.RatesQuery{
 		"by": {By: "size"}, "step": {Step: "minute"}, "name": {Name: "x"}, "from": {From: from.AddDate(-2, 0, 0)},
 	} {
-		if _, err := b.Rates(t.Context(), q); !invalidAt(err, name) {
+		if _, err := b.Counts.Rates(t.Context(), q); !invalidAt(err, name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestEventsAreCountedOnce(t *testing.T) {
 	for i := range 10 {
 		b.deliver(t, b.submit(t, api.SubmitRequest{To: for1(fmt.Sprintf("r%d@x.test", i))}))
 	}
-	former, entries, err := b.uncounted(t.Context(), 0)
+	former, entries, err := b.Counts.uncounted(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,8 @@ func TestEventsAreCountedOnce(t *testing.T) {
 		if row.from > 0 {
 			after = entries[row.from-1].ID
 		}
-		if got, err := b.count(t.Context(), 0, after, entries[row.from:row.to]); err != nil || got != row.want {
+		if got, err := b.Counts.count(t.Context(), 0, after, entries[row.from:row.to]); err != nil ||
+			got != row.want {
 			t.Errorf("%d to %d: %t, %v", row.from, row.to, got, err)
 		}
 	}
@@ -147,7 +148,7 @@ func TestEventsAreCountedOnce(t *testing.T) {
 	}
 	accounts := []api.AccountInfo{{Account: api.Account{Account: "default"}},
 		{Account: api.Account{Account: "other"}}}
-	if err := b.CountEvents(t.Context(), accounts); err != nil {
+	if err := b.Counts.CountEvents(t.Context(), accounts); err != nil {
 		t.Fatal(err)
 	}
 	if events := accounts[0].Counters.Events; !maps.Equal(events, map[string]int{"messageSent": 10}) ||
@@ -168,7 +169,7 @@ func TestEventsOfADeletedAccountAreForgotten(t *testing.T) {
 	counted := func() map[string]int {
 		b.countAll(t)
 		accounts := []api.AccountInfo{{Account: api.Account{Account: "default"}}}
-		if err := b.CountEvents(t.Context(), accounts); err != nil {
+		if err := b.Counts.CountEvents(t.Context(), accounts); err != nil {
 			t.Fatal(err)
 		}
 		return accounts[0].Counters.Events
@@ -178,7 +179,7 @@ func TestEventsOfADeletedAccountAreForgotten(t *testing.T) {
 		t.Fatalf("%d messages sent, want 6", n)
 	}
 	send()
-	if err := b.ForgetEvents(t.Context(), "default"); err != nil || counted() != nil {
+	if err := b.Counts.ForgetEvents(t.Context(), "default"); err != nil || counted() != nil {
 		t.Errorf("%v, %v", counted(), err)
 	}
 	if got := b.rates(t, api.RatesQuery{Account: "default"}); len(got) != 1 || got[0].Sent != 12 {
@@ -189,7 +190,7 @@ func TestEventsOfADeletedAccountAreForgotten(t *testing.T) {
 // lagOfRates checks how many events are not counted: retention must not delete them.
 func (b *bundle) lagOfRates(t *testing.T, want int64) {
 	t.Helper()
-	groups, err := b.DB.Client().XInfoGroups(t.Context(), b.keys.events(0)).Result()
+	groups, err := b.store.DB.Client().XInfoGroups(t.Context(), b.store.keys.events(0)).Result()
 	if err != nil || len(groups) != 1 || groups[0].Lag != want || groups[0].Pending != 0 {
 		t.Errorf("%+v, %v; want a lag of %d", groups, err, want)
 	}
@@ -205,7 +206,7 @@ func TestCountingGoesOnAfterTrimming(t *testing.T) {
 		send()
 	}
 	b.countAll(t)
-	rdb, key := b.DB.Client(), b.keys.events(0)
+	rdb, key := b.store.DB.Client(), b.store.keys.events(0)
 	if err := rdb.XTrimMaxLen(t.Context(), key, 2).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -242,12 +243,12 @@ func TestManyTagsAreCountedTogether(t *testing.T) {
 	if len(got) != 1 || got[0].Sent != 2 {
 		t.Errorf("%+v", got)
 	}
-	keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "rates", "*")).Result()
+	keys, err := b.store.DB.Client().Keys(t.Context(), redisdb.Key(0, "rates", "*")).Result()
 	if err != nil || len(keys) != 5 {
 		t.Errorf("%q, %v", keys, err)
 	}
 	for _, key := range keys {
-		if ttl := b.DB.Client().TTL(t.Context(), key).Val(); ttl <= 0 || ttl > keepRates {
+		if ttl := b.store.DB.Client().TTL(t.Context(), key).Val(); ttl <= 0 || ttl > keepRates {
 			t.Errorf("%s is kept for %s", key, ttl)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // stateOf reads the state of a message's record; "" if there is none.
 func stateOf(t *testing.T, b *bundle, id string) string {
 	t.Helper()
-	state, err := b.DB.Client().HGet(t.Context(), b.keys.message(0, id), "state").Result()
+	state, err := b.store.DB.Client().HGet(t.Context(), b.store.keys.message(0, id), "state").Result()
 	if err != nil && state != "" {
 		t.Fatal(err)
 	}
@@ -44,16 +44,16 @@ func oneIn(t *testing.T, b *bundle, state string) string {
 		at := b.clock.Now().Add(time.Hour)
 		req.SendAt = &at
 	}
-	a, err := b.Submit(t.Context(), req)
+	a, err := b.Intake.Submit(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	switch state {
 	case stateFailed:
-		b.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, "1")})
-		b.Control.Archive(t.Context(), queue.Submit, taskID(a.QueueID, "1"))
+		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, "1")})
+		b.store.Control.Archive(t.Context(), queue.Submit, taskID(a.QueueID, "1"))
 	case stateActive:
-		if c, _, err := b.begin(t.Context(), a.QueueID); err != nil || c == nil {
+		if c, _, err := b.Delivery.begin(t.Context(), a.QueueID); err != nil || c == nil {
 			t.Fatalf("begin: %v", err)
 		}
 	}
@@ -86,11 +86,11 @@ func TestTasksChangedBehindOurBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, Options{Lease: time.Minute})
-			if err := b.Control.Register(t.Context(), queue.Submit); err != nil {
+			if err := b.store.Control.Register(t.Context(), queue.Submit); err != nil {
 				t.Fatal(err)
 			}
 			id := oneIn(t, b, row.state)
-			if err := row.change(asynq.NewInspectorFromRedisClient(b.DB.Client()), taskID(id, "1")); err != nil {
+			if err := row.change(asynq.NewInspectorFromRedisClient(b.store.DB.Client()), taskID(id, "1")); err != nil {
 				t.Fatal(err)
 			}
 			b.clock.Advance(waitBefore + sweepEvery)
@@ -99,7 +99,7 @@ func TestTasksChangedBehindOurBack(t *testing.T) {
 				t.Errorf("task %s is %q, want %q", row.epoch, got, row.task)
 			}
 			if row.task == queue.Waiting && row.state != stateWaiting {
-				if v := b.Deliver(t.Context(), queue.Task{ID: taskID(id, row.epoch)}); v.String() == "done" {
+				if v := b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, row.epoch)}); v.String() == "done" {
 					t.Error("it was sent")
 				}
 			}
@@ -120,7 +120,7 @@ func TestQueuePausedBehindOurBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	id := oneIn(t, b, stateWaiting)
-	inspector := asynq.NewInspectorFromRedisClient(b.DB.Client())
+	inspector := asynq.NewInspectorFromRedisClient(b.store.DB.Client())
 	for _, step := range []struct {
 		do   func(string) error
 		want api.State
@@ -130,7 +130,7 @@ func TestQueuePausedBehindOurBack(t *testing.T) {
 		}
 		b.clock.Advance(time.Minute)
 		sweep(t, b)
-		if m, err := b.Get(t.Context(), id); err != nil || m.State != step.want {
+		if m, err := b.Reader.Get(t.Context(), id); err != nil || m.State != step.want {
 			t.Errorf("the message reads %s, %v; want %s", m.State, err, step.want)
 		}
 		if first, second := tasksOf(t, b, id, "1"), tasksOf(t, b, id, "2"); first != queue.Waiting || second != "" {
@@ -148,13 +148,13 @@ func TestTasksChangedInTheDashboard(t *testing.T) {
 		do     func(context.Context, string) error
 		after  map[string]string // state before: state after, or the code of a refusal
 	}{
-		{"delete", b.TaskDeleted, map[string]string{stateWaiting: "", stateScheduled: "", stateFailed: "",
+		{"delete", b.Operations.TaskDeleted, map[string]string{stateWaiting: "", stateScheduled: "", stateFailed: "",
 			stateActive: "MessageActive", "": ""}},
-		{"archive", b.TaskArchived, map[string]string{
+		{"archive", b.Operations.TaskArchived, map[string]string{
 			stateWaiting: stateFailed, stateScheduled: stateFailed, stateFailed: stateFailed,
 			stateActive: "MessageActive", "": "",
 		}},
-		{"run", b.TaskRun, map[string]string{
+		{"run", b.Operations.TaskRun, map[string]string{
 			stateWaiting: stateWaiting, stateScheduled: stateWaiting, stateFailed: stateWaiting,
 			stateActive: "MessageActive", "": "",
 		}},
@@ -176,13 +176,13 @@ func TestTaskWithoutMessage(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	sent := oneIn(t, b, stateWaiting)
-	b.Deliver(t.Context(), queue.Task{ID: taskID(sent, "1")})
+	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(sent, "1")})
 	for name, id := range map[string]string{
 		"sent": taskID(sent, "1"), "sent, under a later epoch": taskID(sent, "7"),
 		"never there":                 taskID(newID(b.clock.Now().Add(-time.Minute), 0), "1"),
 		"of a partition there is not": taskID(newID(b.clock.Now(), 5), "1"), "no id": "lorem.ipsum", "empty": "",
 	} {
-		if v := b.Deliver(t.Context(), queue.Task{ID: id}); v.String() != "drop" {
+		if v := b.Delivery.Deliver(t.Context(), queue.Task{ID: id}); v.String() != "drop" {
 			t.Errorf("%s: %s, want drop", name, v)
 		}
 	}
@@ -198,8 +198,8 @@ func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 		one(t, b)
 		b.clock.Advance(time.Millisecond)
 	}
-	b.queued.flush(t.Context())
-	if err := b.DB.Client().Eval(t.Context(),
+	b.store.queued.flush(t.Context())
+	if err := b.store.DB.Client().Eval(t.Context(),
 		`for _, key in ipairs(redis.call('KEYS', 'asynq:*')) do redis.call('DEL', key) end return 1`,
 		nil).Err(); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 		if err := s.sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		counts, err := b.Control.Counts(t.Context(), queue.Submit)
+		counts, err := b.store.Control.Counts(t.Context(), queue.Submit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestLongRoundsEndLeases(t *testing.T) {
 	b := setup(t, Options{Lease: time.Minute})
 	id := oneIn(t, b, stateActive)
 	s := newSweeper(b.Delivery)
-	b.DB.Client().AddHook(busyRedis{clock: b.clock})
+	b.store.DB.Client().AddHook(busyRedis{clock: b.clock})
 	for range 40 {
 		if err := s.mend(t.Context()); err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ func TestAReplayedMessageIsOneMessage(t *testing.T) {
 			if len(to) > 0 {
 				c.Account = "shop"
 			}
-			if _, err := b.Replay(t.Context(), id, c); err != nil {
+			if _, err := b.Operations.Replay(t.Context(), id, c); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -32,12 +32,12 @@ func TestAReplayedMessageIsOneMessage(t *testing.T) {
 	deliver := func(t *testing.T, b *bundle, id string) { b.deliver(t, id) }
 	count := func(t *testing.T, b *bundle, _ string) { b.countAll(t) }
 	expire := func(t *testing.T, b *bundle, _ string) {
-		for _, key := range b.DB.Client().Keys(t.Context(), "*:stats:*").Val() {
-			b.DB.Client().Del(t.Context(), key)
+		for _, key := range b.store.DB.Client().Keys(t.Context(), "*:stats:*").Val() {
+			b.store.DB.Client().Del(t.Context(), key)
 		}
 	}
 	cancel := func(t *testing.T, b *bundle, id string) {
-		if a, err := b.Cancel(t.Context(), id, ReasonAPI); err != nil || !a.Deleted {
+		if a, err := b.Operations.Cancel(t.Context(), id, ReasonAPI); err != nil || !a.Deleted {
 			t.Fatalf("%+v, %v", a, err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestAReplayedMessageIsOneMessage(t *testing.T) {
 				do(t, b, id)
 			}
 			b.countAll(t)
-			counters, err := b.Counters(t.Context(), api.CounterQuery{})
+			counters, err := b.Queues.Counters(t.Context(), api.CounterQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}

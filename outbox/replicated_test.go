@@ -18,7 +18,8 @@ func TestAcceptWaitsForReplicas(t *testing.T) {
 	b := setupOn(t, testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1,
 		WaitTimeout: 100 * time.Millisecond}), Options{})
 	submit := func(key string) (api.SubmitAnswer, error) {
-		return b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: key})
+		return b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Text: "x",
+			IdempotencyKey: key})
 	}
 	for _, key := range []string{"", "key"} {
 		first, err := submit(key)

@@ -28,10 +28,10 @@ func (b *bundle) under(t *testing.T, sealing bool, secrets ...string) *seal.Ring
 	}
 	ring, err := seal.New(older[0], older[1:]...)
 	must(t, err)
-	b.codec.sealer, err = newSealer(ring, sealing)
+	b.store.codec.sealer, err = newSealer(ring, sealing)
 	must(t, err)
-	b.shared.cache = newSharedContents(b.store).cache // another process has not read anything yet
-	clear(b.shared.stored)
+	b.store.shared.cache = newSharedContents(b.store).cache // another process has not read anything yet
+	clear(b.store.shared.stored)
 	return ring
 }
 
@@ -44,16 +44,16 @@ func (b *bundle) boxes(t *testing.T) map[string]string {
 			all[key] = fmt.Sprintf("%x", value[1:5])
 		}
 	}
-	for _, key := range b.DB.Client().Keys(t.Context(), "*").Val() {
-		note(key, b.DB.Client().Get(t.Context(), key).Val()) // nothing if it is no string
+	for _, key := range b.store.DB.Client().Keys(t.Context(), "*").Val() {
+		note(key, b.store.DB.Client().Get(t.Context(), key).Val()) // nothing if it is no string
 		if strings.Contains(key, ":dialogues:") {
-			for field, box := range b.DB.Client().HGetAll(t.Context(), key).Val() {
+			for field, box := range b.store.DB.Client().HGetAll(t.Context(), key).Val() {
 				note(key+" "+field, box)
 			}
 		}
 	}
-	for p := range b.DB.Partitions() {
-		for id, text := range b.DB.Client().HGetAll(t.Context(), b.keys.texts(p)).Val() {
+	for p := range b.store.DB.Partitions() {
+		for id, text := range b.store.DB.Client().HGetAll(t.Context(), b.store.keys.texts(p)).Val() {
 			note("text of "+id, strings.TrimPrefix(text, keptText))
 		}
 	}
@@ -67,11 +67,11 @@ func (b *bundle) mixed(t *testing.T, to string) (ids []string) {
 	for _, req := range []api.SubmitRequest{{Text: "short"}, {Text: strings.Repeat("long ", 100_000)},
 		{Attachments: []api.Attachment{{Content: noise(t, 1<<20)}}, Text: "large"}} {
 		req.To = for1(to)
-		answer, err := b.Submit(t.Context(), req)
+		answer, err := b.Intake.Submit(t.Context(), req)
 		must(t, err)
 		ids = append(ids, answer.QueueID)
 	}
-	answer, err := b.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}",
+	answer, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}",
 		Attachments: []api.Attachment{{Content: noise(t, 1<<20)}}, MailMerge: []api.MailMergeEntry{
 			{To: api.Address{Address: to}, Params: []byte(`{"name":"Ann"}`)},
 			{To: api.Address{Address: to}, Params: []byte(`{"name":"Bob"}`)}}})
@@ -101,7 +101,7 @@ func TestSealedAndUnsealedMailTogether(t *testing.T) {
 				t.Errorf("message %d was not sent as it was accepted", i)
 			}
 			for _, reader := range []*bundle{on, off} {
-				docs, err := reader.Documents(t.Context(), []string{id})
+				docs, err := reader.Reader.Documents(t.Context(), []string{id})
 				if err != nil || len(docs) != 1 || !docs[0].TextKnown {
 					t.Errorf("message %d: its text is not kept: %+v, %v", i, docs, err)
 				}
@@ -111,14 +111,14 @@ func TestSealedAndUnsealedMailTogether(t *testing.T) {
 			"one":   {To: for1("ann@x.test"), Text: "a", IdempotencyKey: fmt.Sprint("one", b == on)},
 			"merge": {MailMerge: entries(2), Text: "a", IdempotencyKey: fmt.Sprint("merge", b == on)},
 		} {
-			_, err := b.Submit(t.Context(), req)
+			_, err := b.Intake.Submit(t.Context(), req)
 			must(t, err)
-			again, err := other[b].Submit(t.Context(), req)
+			again, err := other[b].Intake.Submit(t.Context(), req)
 			if err != nil || again.Idempotency == nil || again.Idempotency.Status != keyHit {
 				t.Errorf("%s, repeated: %+v, %v", kind, again.Idempotency, err)
 			}
 			req.Text = "b"
-			if _, err := other[b].Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
+			if _, err := other[b].Intake.Submit(t.Context(), req); fault.CodeOf(err) != "IdempotencyKeyReused" {
 				t.Errorf("%s, another body: %v", kind, err)
 			}
 		}
@@ -131,10 +131,10 @@ func TestHashesOfSealedMailNeedTheSecret(t *testing.T) {
 	names := map[bool]string{}
 	for _, sealing := range []bool{false, true} {
 		b := setup(t, Options{Seal: sealing})
-		_, err := b.Submit(t.Context(), api.SubmitRequest{IdempotencyKey: "k", Text: "Your code is 123456",
+		_, err := b.Intake.Submit(t.Context(), api.SubmitRequest{IdempotencyKey: "k", Text: "Your code is 123456",
 			MailMerge: entries(1)})
 		must(t, err)
-		key := b.DB.Client().Get(t.Context(), b.keys.idempotency(0, keyHash("default", "k"))).Val()
+		key := b.store.DB.Client().Get(t.Context(), b.store.keys.idempotency(0, keyHash("default", "k"))).Val()
 		names[sealing] = key + strings.Join(slices.Collect(maps.Keys(b.sharedIn(t))), " ")
 	}
 	if plain := strings.Fields(names[false]); strings.Contains(names[true], plain[0]) ||
@@ -165,12 +165,12 @@ func TestMailUnderALostSecretWaits(t *testing.T) {
 		t.Fatalf("sent: %v", slices.Collect(maps.Keys(got)))
 	}
 	for _, id := range ids {
-		m, err := b.Get(t.Context(), id)
+		m, err := b.Reader.Get(t.Context(), id)
 		if err != nil || m.State != api.Delayed || m.AttemptsMade != 0 ||
 			!strings.Contains(m.Reason, "secretPrevious") {
 			t.Errorf("%s is %s after %d attempts, for %q, %v", id, m.State, m.AttemptsMade, m.Reason, err)
 		}
-		if _, err := b.Content(t.Context(), id); fault.CodeOf(err) != notOpened {
+		if _, err := b.Reader.Content(t.Context(), id); fault.CodeOf(err) != notOpened {
 			t.Errorf("its content: %v", err)
 		}
 	}
@@ -194,10 +194,10 @@ func TestAContentMovedToAnotherMessage(t *testing.T) {
 	ring := b.under(t, true, "a")
 	for _, size := range []int{100, 1 << 20} {
 		from, to := b.attach(t, size), b.attach(t, size)
-		foreign := b.DB.Client().Get(t.Context(), b.keys.content(0, from)).Val()
-		must(t, b.DB.Client().Set(t.Context(), b.keys.content(0, to), foreign, 0).Err())
+		foreign := b.store.DB.Client().Get(t.Context(), b.store.keys.content(0, from)).Val()
+		must(t, b.store.DB.Client().Set(t.Context(), b.store.keys.content(0, to), foreign, 0).Err())
 		b.deliver(t, to)
-		if _, err := b.Get(t.Context(), to); fault.CodeOf(err) != "MessageFailed" || server.Count() > 0 {
+		if _, err := b.Reader.Get(t.Context(), to); fault.CodeOf(err) != "MessageFailed" || server.Count() > 0 {
 			t.Errorf("%d bytes: %v, and %d arrived", size, err, server.Count())
 		}
 		if refused := ring.Refused(); !slices.Equal(refused, []string{contentName(to)}) {
@@ -221,7 +221,7 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 	}
 	unused := b.mixed(t, "unused@x.test")
 	for _, id := range unused {
-		if _, err := b.Cancel(t.Context(), id, ReasonAPI); err != nil {
+		if _, err := b.Operations.Cancel(t.Context(), id, ReasonAPI); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 		t.Error("no dialogue is sealed")
 	}
 	for key := range before {
-		lives[key] = b.DB.Client().TTL(t.Context(), key).Val()
+		lives[key] = b.store.DB.Client().TTL(t.Context(), key).Val()
 	}
 	want := map[string][]byte{}
 	for _, id := range append(ids, dead...) {
@@ -240,7 +240,7 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 	}
 
 	b.under(t, true, "b", "a")
-	body := b.body(b.partition(ids[2]), ids[2], "", len(want[ids[2]])) // is being sent meanwhile
+	body := b.Delivery.body(b.store.partition(ids[2]), ids[2], "", len(want[ids[2]])) // is being sent meanwhile
 	sending, err := body.Open(t.Context())
 	must(t, err)
 	begun := make([]byte, 200<<10)
@@ -249,11 +249,11 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 
 	b.interrupt(t)
 	done := 0
-	n, err := b.Reseal(t.Context(), func(_, sealed int) { done = sealed })
+	n, err := b.Operations.Reseal(t.Context(), func(_, sealed int) { done = sealed })
 	if err != nil || n == 0 || n >= len(before) || done != n {
 		t.Errorf("sealed %d, told %d, of %d, %v", n, done, len(before), err)
 	}
-	if n, err := b.Reseal(t.Context(), nil); n != 0 || err != nil {
+	if n, err := b.Operations.Reseal(t.Context(), nil); n != 0 || err != nil {
 		t.Errorf("once more: %d, %v", n, err)
 	}
 	rest, err := io.ReadAll(sending)
@@ -265,7 +265,7 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 		t.Errorf("%d boxes of %d", len(after), len(before))
 	}
 	for key, id := range after {
-		left := b.DB.Client().TTL(t.Context(), key).Val()
+		left := b.store.DB.Client().TTL(t.Context(), key).Val()
 		if id == before[key] || left > lives[key] || (left > 0) != (lives[key] > 0) {
 			t.Errorf("%s: under %s, before %s; lives for %s, before %s", key, id, before[key], left, lives[key])
 		}
@@ -282,7 +282,7 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 			t.Errorf("a dead letter changed")
 		}
 	}
-	docs, err := b.Documents(t.Context(), ended)
+	docs, err := b.Reader.Documents(t.Context(), ended)
 	must(t, err)
 	for _, d := range docs {
 		if !d.TextKnown {
@@ -294,9 +294,9 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 // contentAnyway is the content of a message or dead letter.
 func contentAnyway(t *testing.T, b *bundle, id string) []byte {
 	t.Helper()
-	r, err := b.read(t.Context(), id)
+	r, err := b.Reader.read(t.Context(), id)
 	must(t, err)
-	content, err := b.contentOf(t.Context(), r)
+	content, err := b.store.contentOf(t.Context(), r)
 	must(t, err)
 	return content
 }
@@ -307,19 +307,19 @@ func (b *bundle) interrupt(t *testing.T) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
 	r := &resealing{Operations: b.Operations, told: func(int, int) {}}
-	must(t, b.DB.Scan(ctx, b.keys.all("content"), func(keys []string) error {
+	must(t, b.store.DB.Scan(ctx, b.store.keys.all("content"), func(keys []string) error {
 		if r.done == 0 {
 			must(t, r.values(ctx, keys[:min(2, len(keys))]))
 		}
 		return nil
 	}))
 	kill()
-	if _, err := b.Reseal(ctx, nil); err == nil {
+	if _, err := b.Operations.Reseal(ctx, nil); err == nil {
 		t.Error("a killed rotation succeeded")
 	}
-	for _, key := range b.DB.Client().Keys(t.Context(), b.keys.all("content")).Val() {
+	for _, key := range b.store.DB.Client().Keys(t.Context(), b.store.keys.all("content")).Val() {
 		incoming := strings.Replace(key, ":content:", ":incoming:", 1)
-		must(t, b.DB.Client().Set(t.Context(), incoming, "left behind", incomingFor).Err())
+		must(t, b.store.DB.Client().Set(t.Context(), incoming, "left behind", incomingFor).Err())
 	}
 }
 
@@ -345,7 +345,7 @@ func TestRotationLosesNoMail(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
-			if _, err := b.Reseal(t.Context(), nil); err != nil {
+			if _, err := b.Operations.Reseal(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -377,7 +377,7 @@ func TestRotationLosesNoMail(t *testing.T) {
 			t.Errorf("%s arrived %d times", id, arrived[string(raw)])
 		}
 	}
-	if left := b.DB.Client().Keys(t.Context(), "*content*").Val(); len(left) > 0 {
+	if left := b.store.DB.Client().Keys(t.Context(), "*content*").Val(); len(left) > 0 {
 		t.Errorf("contents are left: %v", left)
 	}
 }
@@ -394,12 +394,12 @@ func TestRotationNamesWhatDoesNotOpen(t *testing.T) {
 	b.under(t, true, "a")
 	b.attach(t, 10)
 	b.under(t, true, "b", "a")
-	n, err := b.Reseal(t.Context(), nil)
+	n, err := b.Operations.Reseal(t.Context(), nil)
 	if n != 1 || err == nil || strings.Count(err.Error(), "content:") != resealNamed ||
 		!strings.Contains(err.Error(), "and 3 more") {
 		t.Errorf("%d, %v", n, err)
 	}
-	if _, err := b.Cancel(t.Context(), lost[0], ReasonAPI); err != nil {
+	if _, err := b.Operations.Cancel(t.Context(), lost[0], ReasonAPI); err != nil {
 		t.Errorf("a message that does not open can't be cancelled: %v", err)
 	}
 }
@@ -429,7 +429,7 @@ func TestRotationOnACluster(t *testing.T) {
 		want[id] = mustContent(t, b, id)
 	}
 	b.under(t, true, "b", "a")
-	if n, err := b.Reseal(t.Context(), nil); n < len(ids)+5 || err != nil {
+	if n, err := b.Operations.Reseal(t.Context(), nil); n < len(ids)+5 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	b.under(t, true, "b")

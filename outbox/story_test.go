@@ -142,7 +142,7 @@ func (s *story) do(words []string) []string {
 	case "events":
 		return s.events(ctx)
 	case "log": // log m1: its attempts
-		m, err := s.Get(ctx, s.id(words[1]))
+		m, err := s.Reader.Get(ctx, s.id(words[1]))
 		s.must(err)
 		var lines []string
 		for _, a := range m.Log {
@@ -157,23 +157,23 @@ func (s *story) do(words []string) []string {
 		}
 		return lines
 	case "get":
-		m, err := s.Get(ctx, s.id(words[1]))
+		m, err := s.Reader.Get(ctx, s.id(words[1]))
 		if err != nil {
 			return []string{s.plain(err)}
 		}
 		return []string{string(m.State)}
 	case "cancel":
-		a, err := s.Cancel(ctx, s.id(words[1]), ReasonAPI)
+		a, err := s.Operations.Cancel(ctx, s.id(words[1]), ReasonAPI)
 		s.must(err)
 		return []string{strings.TrimSpace(fmt.Sprintf("deleted=%t %s", a.Deleted, a.Code))}
 	case "retry":
-		m, err := s.Retry(ctx, s.id(words[1]))
+		m, err := s.Operations.Retry(ctx, s.id(words[1]))
 		if err != nil {
 			return []string{s.plain(err)}
 		}
 		return []string{string(m.State)}
 	case "archive":
-		return []string{s.plain(s.TaskArchived(ctx, taskID(s.id(words[1]), "1")))}
+		return []string{s.plain(s.Operations.TaskArchived(ctx, taskID(s.id(words[1]), "1")))}
 	case "patch":
 		return s.patch(ctx, s.id(words[1]), args)
 	}
@@ -200,7 +200,7 @@ func (s *story) submit(ctx context.Context, args map[string]string) []string {
 			*field = &at
 		}
 	}
-	a, err := s.Submit(ctx, req)
+	a, err := s.Intake.Submit(ctx, req)
 	if err != nil {
 		return []string{s.plain(err)}
 	}
@@ -217,7 +217,7 @@ func (s *story) submit(ctx context.Context, args map[string]string) []string {
 func (s *story) work(ctx context.Context) []string {
 	var lines []string
 	for i, id := range s.ids {
-		v := s.Deliver(ctx, queue.Task{Queue: queue.Submit, ID: taskID(id, "1")})
+		v := s.Delivery.Deliver(ctx, queue.Task{Queue: queue.Submit, ID: taskID(id, "1")})
 		lines = append(lines, fmt.Sprintf("m%d %s", i+1, v))
 	}
 	return lines
@@ -225,17 +225,18 @@ func (s *story) work(ctx context.Context) []string {
 
 // crash begins a message as a worker does and then dies.
 func (s *story) crash(ctx context.Context, id, when string) []string {
-	c, v, err := s.begin(ctx, id)
+	c, v, err := s.Delivery.begin(ctx, id)
 	s.must(err)
 	if c == nil {
 		return []string{v.String()}
 	}
 	if when != "before" {
-		s.must(s.doubt(ctx, c))
+		s.must(s.Delivery.doubt(ctx, c))
 	}
 	if when == "between" {
 		first := c.envelope.To[c.status.having(rcptQueued)[0]]
-		s.must(s.progress(ctx, c, []smtpsend.RecipientResult{{Address: first, Response: "250 2.0.0 queued"}}))
+		s.must(s.Delivery.progress(ctx, c, []smtpsend.RecipientResult{{Address: first,
+			Response: "250 2.0.0 queued"}}))
 	}
 	return nil
 }
@@ -253,7 +254,7 @@ func (s *story) patch(ctx context.Context, id string, args map[string]string) []
 		s.must(err)
 		p.DeliveryAttempts = &n
 	}
-	m, err := s.Patch(ctx, id, p)
+	m, err := s.Operations.Patch(ctx, id, p)
 	if err != nil {
 		return []string{s.plain(err)}
 	}
@@ -261,7 +262,7 @@ func (s *story) patch(ctx context.Context, id string, args map[string]string) []
 }
 
 func (s *story) show(ctx context.Context) []string {
-	page, err := s.List(ctx, api.OutboxQuery{})
+	page, err := s.Reader.List(ctx, api.OutboxQuery{})
 	s.must(err)
 	lines := []string{}
 	for _, m := range page.Messages {
@@ -296,15 +297,15 @@ func (s *story) next(m api.OutboxMessage) string {
 
 func (s *story) events(ctx context.Context) []string {
 	var lines []string
-	for p := range s.DB.Partitions() {
-		key := s.keys.events(p)
+	for p := range s.store.DB.Partitions() {
+		key := s.store.keys.events(p)
 		from := s.seen[key]
 		if from == "" {
 			from = "-"
 		} else {
 			from = "(" + from
 		}
-		entries, err := s.DB.Client().XRange(ctx, key, from, "+").Result()
+		entries, err := s.store.DB.Client().XRange(ctx, key, from, "+").Result()
 		s.must(err)
 		for _, e := range entries {
 			s.seen[key] = e.ID

@@ -67,7 +67,7 @@ func TestSubmitRefuses(t *testing.T) {
 			"MessageTooLarge", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := b.Submit(t.Context(), c.req)
+			_, err := b.Intake.Submit(t.Context(), c.req)
 			f, ok := errors.AsType[*fault.Error](err)
 			if !ok || f.Kind != c.kind || f.Code != c.code {
 				t.Fatalf("%v (%s %s), want %s %s", err, fault.KindOf(err), fault.CodeOf(err), c.kind, c.code)
@@ -81,7 +81,7 @@ func TestSubmitRefuses(t *testing.T) {
 			}
 		})
 	}
-	if n, err := b.DB.Client().DBSize(t.Context()).Result(); err != nil || n != 0 {
+	if n, err := b.store.DB.Client().DBSize(t.Context()).Result(); err != nil || n != 0 {
 		t.Errorf("refusals left %d keys behind, %v", n, err)
 	}
 }
@@ -91,12 +91,13 @@ func ptr[T any](v T) *T { return &v }
 func TestDryRunQueuesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
-	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x",
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}},
+		Text:   "x",
 		DryRun: true})
 	if err != nil || a.QueueID != "" || !strings.Contains(string(a.Preview), "To: ann@x.test\r\n") {
 		t.Errorf("dry run: %+v, %v", a, err)
 	}
-	if n, err := b.DB.Client().DBSize(t.Context()).Result(); err != nil || n != 0 {
+	if n, err := b.store.DB.Client().DBSize(t.Context()).Result(); err != nil || n != 0 {
 		t.Errorf("a dry run left %d keys behind, %v", n, err)
 	}
 }
@@ -107,11 +108,11 @@ func TestRawMessageSpeaksForItself(t *testing.T) {
 	b := setup(t, Options{})
 	raw := "From: Shop <shop@example.com>\r\nTo: ann@x.test\r\nBcc: bob@x.test\r\nSubject: Raw\r\nX-EE-Send-At: 2030-01-02T05:00:00Z\r\n" +
 		"X-Postroom-Idempotency-Key: k1\r\nX-EE-Delivery-Attempts: 4\r\n\r\nHello\r\n"
-	a, err := b.Submit(t.Context(), api.SubmitRequest{Raw: []byte(raw)})
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Raw: []byte(raw)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := b.Get(t.Context(), a.QueueID)
+	m, err := b.Reader.Get(t.Context(), a.QueueID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestRawMessageSpeaksForItself(t *testing.T) {
 		!m.Scheduled.Equal(time.Date(2030, 1, 2, 5, 0, 0, 0, time.UTC)) || len(m.Envelope.To) != 2 {
 		t.Errorf("queued as %+v", m)
 	}
-	content, err := b.Content(t.Context(), a.QueueID)
+	content, err := b.Reader.Content(t.Context(), a.QueueID)
 	if err != nil || strings.Contains(string(content), "bob@") || strings.Contains(string(content), "X-EE-") {
 		t.Errorf("content %v:\n%s", err, content)
 	}
@@ -136,7 +137,8 @@ func TestOneKeyManyClients(t *testing.T) {
 	for i := range 40 {
 		wg.Go(func() {
 			b := []*bundle{first, second}[i%2]
-			a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x",
+			a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}},
+				Text:           "x",
 				IdempotencyKey: "k"})
 			if err != nil {
 				t.Error(err)
@@ -161,7 +163,8 @@ func TestLimitsRefuseNewWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxLive: 2})
 	fill(t, b, 2)
-	_, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"})
+	_, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}},
+		Text: "x"})
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Unavailable || f.Code != "OutboxFull" ||
 		f.RetryAfter == 0 {
 		t.Errorf("beyond maxLive: %v", err)
@@ -174,7 +177,8 @@ func TestLimitsRefuseNewWork(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	full := setupOn(t, db, Options{MaxMemoryShare: 0.1})
-	_, err = full.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"})
+	_, err = full.Intake.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}},
+		Text: "x"})
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Unavailable || f.Code != "OutboxFull" {
 		t.Errorf("beyond the share of memory: %v", err)
 	}
@@ -188,7 +192,9 @@ func TestTwoWorkersOneMessage(t *testing.T) {
 	var wg sync.WaitGroup
 	results := make([]string, 20)
 	for i := range results {
-		wg.Go(func() { results[i] = b.Deliver(t.Context(), queue.Task{ID: taskID(id, fmt.Sprint(i))}).String() })
+		wg.Go(func() {
+			results[i] = b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, fmt.Sprint(i))}).String()
+		})
 	}
 	wg.Wait()
 	done := 0
@@ -207,7 +213,7 @@ func TestSubmitAsEmailEngineTakesIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	got := b.inbox(t)
-	answer, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Template: "welcome",
+	answer, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Template: "welcome",
 		Render:  &api.Render{Format: "markdown", Params: []byte(`{"name":"Ann"}`)},
 		Headers: api.Headers{"X-Trace": {"one", "two"}}, Proxy: "socks5://proxy.test", LocalAddress: "10.0.0.9"})
 	if err != nil {

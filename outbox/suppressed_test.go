@@ -24,7 +24,8 @@ func TestNobodyLeftMeansNothingQueued(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
 	b.suppress(t, suppression.Entry{Address: "Dead@x.test", Reason: suppression.HardBounce, Source: "ses"})
-	a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@X.test"), Text: "x", Subject: "Hello"})
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("dead@X.test"), Text: "x",
+		Subject: "Hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestNobodyLeftMeansNothingQueued(t *testing.T) {
 		!slices.Equal(a.Skipped.Recipients, []string{"dead@x.test"}) {
 		t.Errorf("answered %+v, %+v", a, a.Skipped)
 	}
-	page, err := b.Messages(t.Context(), api.LogQuery{Status: api.StatusSuppressed})
+	page, err := b.Reader.Messages(t.Context(), api.LogQuery{Status: api.StatusSuppressed})
 	if err != nil || len(page.Messages) != 1 {
 		t.Fatalf("the log has %+v, %v", page, err)
 	}
@@ -46,12 +47,13 @@ func TestNobodyLeftMeansNothingQueued(t *testing.T) {
 		!strings.Contains(string(events[0].Data), `"to":["dead@x.test"]`) {
 		t.Errorf("told %v", events)
 	}
-	story, err := b.MessageEvents(t.Context(), m.QueueID)
+	story, err := b.Reader.MessageEvents(t.Context(), m.QueueID)
 	if err != nil || len(story.Events) != 2 || story.Events[1].Event != "messageSuppressed" ||
 		story.Events[1].EventID != events[0].ID {
 		t.Errorf("its story is %+v, %v", story, err)
 	}
-	if n := b.DB.Client().ZCard(t.Context(), b.keys.index(0, "transactional", stateWaiting)).Val(); n != 0 {
+	if n := b.store.DB.Client().ZCard(t.Context(), b.store.keys.index(0, "transactional",
+		stateWaiting)).Val(); n != 0 {
 		t.Errorf("%d messages wait", n)
 	}
 }
@@ -60,12 +62,12 @@ func TestRefusedWhereTheSettingSaysSo(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{RefuseSuppressed: true})
 	b.suppress(t, suppression.Entry{Domain: "gone.test", Reason: suppression.Manual})
-	_, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@gone.test"), Text: "x"})
+	_, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: for1("ann@gone.test"), Text: "x"})
 	if f, _ := err.(*fault.Error); f == nil || f.Code != "RecipientSuppressed" ||
 		f.Kind != fault.Unprocessable || f.Details["skipped"] == nil {
 		t.Errorf("%v", err)
 	}
-	a, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: []api.MailMergeEntry{
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: []api.MailMergeEntry{
 		{To: api.Address{Address: "ann@gone.test"}}, {To: api.Address{Address: "bob@x.test"}}}})
 	if err != nil || a.MailMerge[0].Success || a.MailMerge[0].Code != "RecipientSuppressed" ||
 		a.MailMerge[0].StatusCode != 422 || !a.MailMerge[1].Success {
@@ -79,12 +81,12 @@ func TestKeyWinsOverSuppression(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
 	req := api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: "k"}
-	first, err := b.Submit(t.Context(), req)
+	first, err := b.Intake.Submit(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.Manual})
-	again, err := b.Submit(t.Context(), req)
+	again, err := b.Intake.Submit(t.Context(), req)
 	if err != nil || again.QueueID != first.QueueID || again.Idempotency == nil ||
 		again.Idempotency.Status != "HIT" {
 		t.Errorf("%+v, %v", again, err)
@@ -106,14 +108,14 @@ func TestUnsubscribeWhileAMessageIsWritten(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
 	b.mailedButForAnn(t, func(id string, unsubscribe func()) {
-		c, _, err := b.begin(t.Context(), id)
+		c, _, err := b.Delivery.begin(t.Context(), id)
 		if err != nil || c == nil {
 			t.Fatal(err)
 		}
 		began := b.clock.Now()
 		unsubscribe()
 		b.clock.Advance(clearedFor)
-		b.record(t.Context(), c, b.attempt(t.Context(), c, began))
+		b.Delivery.record(t.Context(), c, b.Delivery.attempt(t.Context(), c, began))
 	})
 }
 
@@ -122,8 +124,8 @@ func TestUnsubscribeWhileTheAnswerIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
 	b.mailedButForAnn(t, func(id string, unsubscribe func()) {
-		p, _ := partitionOf(id, b.DB.Partitions())
-		b.DB.Client().AddHook(&lateAnswer{about: b.beginKeys(p, id), meanwhile: func() {
+		p, _ := partitionOf(id, b.store.DB.Partitions())
+		b.store.DB.Client().AddHook(&lateAnswer{about: b.Delivery.beginKeys(p, id), meanwhile: func() {
 			unsubscribe()
 			b.clock.Advance(clearedFor)
 		}})
@@ -168,7 +170,7 @@ func (b *bundle) mailedButForAnn(t *testing.T, deliver func(id string, unsubscri
 	if !slices.Equal(*to, []string{"bob@x.test"}) {
 		t.Errorf("mailed %s", *to)
 	}
-	m, err := b.Message(t.Context(), id)
+	m, err := b.Reader.Message(t.Context(), id)
 	if err != nil || m.Status != api.StatusSent || m.Recipients[0].Status != "suppressed" ||
 		m.Recipients[0].Attempts != 0 || m.Recipients[1].Status != "sent" {
 		t.Errorf("%+v, %v", m, err)
@@ -196,8 +198,8 @@ func TestSuppressedBetweenAttempts(t *testing.T) {
 	b.deliver(t, id)
 	b.suppress(t, suppression.Entry{Address: "ann@x.test", Reason: suppression.SpamReport, Source: "bounce"})
 	b.clock.Advance(time.Hour)
-	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
-	m, err := b.Message(t.Context(), id)
+	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+	m, err := b.Reader.Message(t.Context(), id)
 	if err != nil || m.Status != api.StatusSuppressed || m.AttemptsMade != 1 || len(m.Log) != 1 ||
 		m.Reason != "spam_report" {
 		t.Errorf("%+v, %v", m, err)
@@ -214,7 +216,7 @@ func TestSuppressedBetweenAttempts(t *testing.T) {
 func TestLanesAndReasons(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{ServiceURL: func() string { return "https://p.test" }})
-	b.Tokens = testStamps(t)
+	b.store.Tokens = testStamps(t)
 	b.suppress(t,
 		suppression.Entry{Address: "left@x.test", Reason: suppression.Unsubscribe, Account: "default"},
 		suppression.Entry{Address: "leftnews@x.test", Reason: suppression.Unsubscribe, Account: "default",
@@ -240,7 +242,7 @@ func TestLanesAndReasons(t *testing.T) {
 		{"ann@x.test", api.SubmitRequest{Lane: api.Bulk, ListID: "news"}, ""},
 	} {
 		c.req.To, c.req.Text = for1(c.to), "x"
-		a, err := b.Submit(t.Context(), c.req)
+		a, err := b.Intake.Submit(t.Context(), c.req)
 		got := ""
 		if a.Skipped != nil {
 			got = a.Skipped.Reason
@@ -258,7 +260,8 @@ func TestMergeSkips(t *testing.T) {
 	for i := 0; i < 600; i += 100 {
 		b.suppress(t, suppression.Entry{Address: list[i].To.Address, Reason: suppression.Manual})
 	}
-	a, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list, Lane: api.Bulk})
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Template: "welcome", MailMerge: list,
+		Lane: api.Bulk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +270,7 @@ func TestMergeSkips(t *testing.T) {
 			t.Fatalf("entry %d: %+v", i, r)
 		}
 	}
-	page, err := b.Messages(t.Context(), api.LogQuery{Status: api.StatusSuppressed})
+	page, err := b.Reader.Messages(t.Context(), api.LogQuery{Status: api.StatusSuppressed})
 	if err != nil || page.Total != 6 {
 		t.Errorf("%d in the log, %v", page.Total, err)
 	}
@@ -291,7 +294,7 @@ func TestRepliesTeach(t *testing.T) {
 			Err: context.DeadlineExceeded},
 	}
 	stopped := func(address string) string {
-		found, err := b.Suppressions.Check(t.Context(), suppression.Question{Account: "default",
+		found, err := b.store.Suppressions.Check(t.Context(), suppression.Question{Account: "default",
 			Addresses: []string{address}})
 		if err != nil {
 			t.Fatal(err)
@@ -319,7 +322,7 @@ func TestRepliesTeach(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	all, err := b.Suppressions.Find(t.Context(), "dead@x.test")
+	all, err := b.store.Suppressions.Find(t.Context(), "dead@x.test")
 	if err != nil || len(all) != 1 || all[0].Source != "smtp" || all[0].MessageID == "" ||
 		all[0].Response != "550 5.1.1 no such user" || all[0].Account != "default" {
 		t.Errorf("evidence %+v, %v", all, err)
@@ -343,31 +346,32 @@ func TestReplayToNobody(t *testing.T) {
 	}
 	id := b.submit(t, api.SubmitRequest{To: for1("dead@x.test")})
 	b.deliver(t, id)
-	if _, err := b.Retry(t.Context(), id); fault.CodeOf(err) != "RecipientSuppressed" ||
+	if _, err := b.Operations.Retry(t.Context(), id); fault.CodeOf(err) != "RecipientSuppressed" ||
 		!fault.Is(err, fault.Conflict) {
 		t.Errorf("sent again: %v", err)
 	}
-	if all, err := b.ReplayAll(t.Context(), api.ReplayRequest{IDs: []string{id}}); err != nil ||
+	if all, err := b.Operations.ReplayAll(t.Context(), api.ReplayRequest{IDs: []string{id}}); err != nil ||
 		all.Replayed != 0 || all.Skipped != 1 {
 		t.Errorf("sent again with others: %+v, %v", all, err)
 	}
-	if m, err := b.Message(t.Context(), id); err != nil || m.Status != api.StatusDead {
+	if m, err := b.Reader.Message(t.Context(), id); err != nil || m.Status != api.StatusDead {
 		t.Errorf("it is %+v, %v", m.Status, err)
 	}
-	if _, err := b.Replay(t.Context(), id, api.Corrections{To: api.Emails{"ann@x.test"}}); err != nil {
+	if _, err := b.Operations.Replay(t.Context(), id,
+		api.Corrections{To: api.Emails{"ann@x.test"}}); err != nil {
 		t.Errorf("with a correction: %v", err)
 	}
-	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test",
+	if _, err := b.store.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test",
 		Account: "default", Reason: suppression.HardBounce}); err != nil {
 		t.Fatal(err)
 	}
 	other := b.submit(t, api.SubmitRequest{To: for1("dead@x.test")})
 	b.deliver(t, other)
-	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test",
+	if _, err := b.store.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test",
 		Account: "default", Reason: suppression.HardBounce}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Retry(t.Context(), other); err != nil {
+	if _, err := b.Operations.Retry(t.Context(), other); err != nil {
 		t.Errorf("with the suppression taken away: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // tasksOf returns the state of a message's task at an epoch.
 func tasksOf(t *testing.T, b *bundle, id, epoch string) queue.State {
 	t.Helper()
-	states, err := b.Control.States(t.Context(), queue.Submit, taskID(id, epoch))
+	states, err := b.store.Control.States(t.Context(), queue.Submit, taskID(id, epoch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,8 @@ func tasksOf(t *testing.T, b *bundle, id, epoch string) queue.State {
 
 func one(t *testing.T, b *bundle) string {
 	t.Helper()
-	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"})
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}},
+		Text: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func one(t *testing.T, b *bundle) string {
 
 func sweep(t *testing.T, b *bundle) {
 	t.Helper()
-	b.queued.flush(t.Context())
+	b.store.queued.flush(t.Context())
 	if err := b.Outbox.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +45,10 @@ func TestAcceptedButNotQueuedIsQueued(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	id := one(t, b)
-	if err := b.Control.Delete(t.Context(), queue.Submit, taskID(id, "1"))[0]; err != nil {
+	if err := b.store.Control.Delete(t.Context(), queue.Submit, taskID(id, "1"))[0]; err != nil {
 		t.Fatal(err)
 	}
-	b.queued.notes = map[int][]any{} // the process died before it could note the task
+	b.store.queued.notes = map[int][]any{} // the process died before it could note the task
 	sweep(t, b)
 	if got := tasksOf(t, b, id, "1"); got != "" {
 		t.Fatalf("queued again at once (%s): the process may still be at it", got)
@@ -64,17 +65,17 @@ func TestATaskMayComeBeforeItsMessage(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	early := queue.Task{Queue: queue.Submit, ID: taskID(newID(b.clock.Now(), 0), firstEpoch)}
-	if v := b.Deliver(t.Context(), early).String(); v != "not_now" {
+	if v := b.Delivery.Deliver(t.Context(), early).String(); v != "not_now" {
 		t.Errorf("the task of a message that is being accepted: %s", v)
 	}
 	b.clock.Advance(acceptedWithin + time.Millisecond)
-	if v := b.Deliver(t.Context(), early).String(); v != "drop" {
+	if v := b.Delivery.Deliver(t.Context(), early).String(); v != "drop" {
 		t.Errorf("the task of a message that was never accepted: %s", v)
 	}
 	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
 	b.deliver(t, id)
 	late := queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)}
-	if v := b.Deliver(t.Context(), late).String(); v != "drop" {
+	if v := b.Delivery.Deliver(t.Context(), late).String(); v != "drop" {
 		t.Errorf("the task of a message that has ended: %s", v)
 	}
 }
@@ -85,13 +86,14 @@ func TestFlushedQueueComesBack(t *testing.T) {
 	b := setup(t, Options{})
 	id := one(t, b)
 	later := b.clock.Now().Add(time.Hour)
-	a, err := b.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "bob@x.test"}}, Text: "x",
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{To: api.Addresses{{Address: "bob@x.test"}},
+		Text:   "x",
 		SendAt: &later})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.queued.flush(t.Context())
-	rdb := b.DB.Client()
+	b.store.queued.flush(t.Context())
+	rdb := b.store.DB.Client()
 	keys, err := rdb.Keys(t.Context(), "asynq:*").Result()
 	if err != nil {
 		t.Fatal(err)
@@ -122,8 +124,8 @@ func TestHugeQueueComesBack(t *testing.T) {
 	for range many {
 		one(t, b)
 	}
-	b.queued.flush(t.Context())
-	rdb := b.DB.Client()
+	b.store.queued.flush(t.Context())
+	rdb := b.store.DB.Client()
 	keys, err := rdb.Keys(t.Context(), "asynq:*").Result()
 	if err != nil {
 		t.Fatal(err)
@@ -143,17 +145,17 @@ func TestSweepLeavesLiveLeasesAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Lease: 8 * time.Second})
 	id := one(t, b)
-	c, _, err := b.begin(t.Context(), id)
+	c, _, err := b.Delivery.begin(t.Context(), id)
 	if err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	_, release := b.leases.Hold(t.Context(), leased{c.partition, id, c.fence})
+	_, release := b.Delivery.leases.Hold(t.Context(), leased{c.partition, id, c.fence})
 	defer release()
 	b.clock.Advance(7 * time.Second)
-	b.leases.Renew(t.Context())
+	b.Delivery.leases.Renew(t.Context())
 	b.clock.Advance(7 * time.Second)
 	sweep(t, b)
-	if m, err := b.Get(t.Context(), id); err != nil || m.State != api.Active {
+	if m, err := b.Reader.Get(t.Context(), id); err != nil || m.State != api.Active {
 		t.Errorf("state %s, %v; want active", m.State, err)
 	}
 }
@@ -165,30 +167,30 @@ func TestStoppedWorkerCannotFinish(t *testing.T) {
 	b := setup(t, Options{})
 	id := one(t, b)
 	ctx := t.Context()
-	frozen, _, err := b.begin(ctx, id)
+	frozen, _, err := b.Delivery.begin(ctx, id)
 	if err != nil || frozen == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	held, release := b.leases.Hold(ctx, leased{frozen.partition, id, frozen.fence})
+	held, release := b.Delivery.leases.Hold(ctx, leased{frozen.partition, id, frozen.fence})
 	defer release()
 	b.clock.Advance(9 * time.Second)
 	sweep(t, b)
-	other, _, err := b.begin(ctx, id)
+	other, _, err := b.Delivery.begin(ctx, id)
 	if err != nil || other == nil {
 		t.Fatalf("the other worker's begin: %v", err)
 	}
-	if err := b.doubt(ctx, frozen); err == nil {
+	if err := b.Delivery.doubt(ctx, frozen); err == nil {
 		t.Error("the frozen worker may write its dot")
 	}
-	b.leases.Renew(ctx)
+	b.Delivery.leases.Renew(ctx)
 	if context.Cause(held) != lease.ErrLost { //nolint:errorlint // the very sentinel
 		t.Error("the frozen worker was not told that its lease is lost")
 	}
 	d := decision{outcome: sent, at: b.clock.Now(), status: frozen.status}
-	if v := b.record(ctx, frozen, d); v.String() != "drop" {
+	if v := b.Delivery.record(ctx, frozen, d); v.String() != "drop" {
 		t.Errorf("the frozen worker's result was taken: %s", v)
 	}
-	if m, err := b.Get(ctx, id); err != nil || m.State != api.Active {
+	if m, err := b.Reader.Get(ctx, id); err != nil || m.State != api.Active {
 		t.Errorf("state %s, %v; want the other worker's active", m.State, err)
 	}
 }
@@ -198,20 +200,20 @@ func TestAnswerOutlivesLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	id := one(t, b)
-	c, _, err := b.begin(t.Context(), id)
+	c, _, err := b.Delivery.begin(t.Context(), id)
 	if err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
 	b.clock.Advance(time.Minute)
 	sweep(t, b)
 	started := b.clock.Now()
-	d := b.attempt(t.Context(), c, started)
+	d := b.Delivery.attempt(t.Context(), c, started)
 	// The lease is gone, so the dot must not have been written, and nothing was delivered.
 	if d.outcome != released {
 		t.Fatalf("outcome %s, want released: the mark before the dot must fail", d.outcome)
 	}
-	b.record(t.Context(), c, d)
-	if m, err := b.Get(t.Context(), id); err != nil || m.State != api.Waiting || m.AttemptsMade != 0 {
+	b.Delivery.record(t.Context(), c, d)
+	if m, err := b.Reader.Get(t.Context(), id); err != nil || m.State != api.Waiting || m.AttemptsMade != 0 {
 		t.Errorf("%s after %d attempts, %v; want waiting after none", m.State, m.AttemptsMade, err)
 	}
 }
@@ -224,18 +226,18 @@ func TestRetentionForgets(t *testing.T) {
 	var ids []string
 	for range 4 {
 		id := one(t, b)
-		b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 		b.clock.Advance(time.Minute)
 		ids = append(ids, id)
 	}
 	sweep(t, b)
-	page, err := b.List(t.Context(), api.OutboxQuery{State: api.Failed})
+	page, err := b.Reader.List(t.Context(), api.OutboxQuery{State: api.Failed})
 	if err != nil || page.Total != 2 || page.Messages[0].QueueID != ids[2] {
 		t.Errorf("%d dead letters, %v; want the last two", page.Total, err)
 	}
 	b.clock.Advance(time.Hour)
 	sweep(t, b)
-	if n := len(messageKeys(t, b.DB)); n != 0 {
+	if n := len(messageKeys(t, b.store.DB)); n != 0 {
 		t.Errorf("%d keys of messages are left after their retention", n)
 	}
 }
@@ -259,11 +261,11 @@ func TestSentMessageLeavesNoContent(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{})
 	id := one(t, b)
-	b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
-	if keys := messageKeys(t, b.DB); len(keys) != 0 {
+	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
+	if keys := messageKeys(t, b.store.DB); len(keys) != 0 {
 		t.Errorf("left: %v", keys)
 	}
-	if account, err := b.AccountOf(t.Context(), id); err != nil || account != "default" {
+	if account, err := b.Reader.AccountOf(t.Context(), id); err != nil || account != "default" {
 		t.Errorf("account of an ended message: %q, %v", account, err)
 	}
 }
@@ -272,7 +274,7 @@ func TestSentMessageLeavesNoContent(t *testing.T) {
 func TestEventsAreTrimmed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxEvents: 100})
-	key, rdb := b.keys.events(0), b.DB.Client()
+	key, rdb := b.store.keys.events(0), b.store.DB.Client()
 	for range 500 {
 		one(t, b)
 	}
@@ -313,17 +315,17 @@ func TestLostAttemptsAreCounted(t *testing.T) {
 			b := setup(t, Options{KeepEnded: time.Hour})
 			id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), DeliveryAttempts: 1})
 			for range row.kills {
-				c, _, err := b.begin(t.Context(), id)
+				c, _, err := b.Delivery.begin(t.Context(), id)
 				if err == nil && row.doubt {
-					err = b.doubt(t.Context(), c)
+					err = b.Delivery.doubt(t.Context(), c)
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
 				finish := func() {}
 				if row.lives {
-					dec := b.attempt(t.Context(), c, b.clock.Now())
-					finish = func() { b.record(t.Context(), c, dec) }
+					dec := b.Delivery.attempt(t.Context(), c, b.clock.Now())
+					finish = func() { b.Delivery.record(t.Context(), c, dec) }
 				}
 				b.clock.Advance(time.Minute)
 				sweep(t, b)
@@ -332,10 +334,10 @@ func TestLostAttemptsAreCounted(t *testing.T) {
 			if row.kills == 0 {
 				stopping, stop := context.WithCancel(t.Context())
 				stop()
-				b.Deliver(stopping, queue.Task{ID: taskID(id, "1")})
+				b.Delivery.Deliver(stopping, queue.Task{ID: taskID(id, "1")})
 			}
 			b.deliver(t, id)
-			m, err := b.Message(t.Context(), id)
+			m, err := b.Reader.Message(t.Context(), id)
 			if err != nil || m.Status != api.StatusSent || m.AttemptsMade != row.made || m.Attempts != row.allowed ||
 				len(m.Log) != row.made {
 				t.Errorf("%s after %d of %d attempts, %d in the log, %v", m.Status, m.AttemptsMade, m.Attempts,

@@ -17,7 +17,7 @@ func TestWhatIsShownProvesNothing(t *testing.T) {
 	t.Parallel()
 	yes := true
 	b := setupMarked(t, Options{KeepText: 20_000})
-	b.Templates = listTemplates{}
+	b.store.Templates = listTemplates{}
 	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
 	b.sender.replies["full@x.test"] = "452 4.2.2 mailbox full"
 	submit := func(to ...string) string {
@@ -28,7 +28,7 @@ func TestWhatIsShownProvesNothing(t *testing.T) {
 		for _, address := range to {
 			req.To = append(req.To, api.Address{Address: address})
 		}
-		a, err := b.Submit(t.Context(), req)
+		a, err := b.Intake.Submit(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,13 +36,14 @@ func TestWhatIsShownProvesNothing(t *testing.T) {
 		return a.QueueID
 	}
 	onlyPreviews(t, b, mustContent(t, b, submit("ann@x.test", "full@x.test")))
-	docs, err := b.Documents(t.Context(), []string{submit("dead@x.test"), submit("ann@x.test")})
+	docs, err := b.Reader.Documents(t.Context(), []string{submit("dead@x.test"), submit("ann@x.test")})
 	if err != nil || len(docs) != 2 {
 		t.Fatal(docs, err)
 	}
 	for _, d := range docs {
 		for _, link := range signedLink.FindAllStringSubmatch(d.Text, -1) {
-			if _, err := b.Tokens.Read(signedtoken.Unsubscribe, link[2]); !errors.Is(err, signedtoken.ErrPreview) {
+			if _, err := b.store.Tokens.Read(signedtoken.Unsubscribe, link[2]); !errors.Is(err,
+				signedtoken.ErrPreview) {
 				t.Errorf("%s: the text of the search has %s: %v", d.Status, link[0], err)
 			}
 		}
@@ -66,7 +67,7 @@ func (b *bundle) textsForTheIndex(t *testing.T) {
 	t.Helper()
 	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
 	submit := func(req api.SubmitRequest) string {
-		a, err := b.Submit(t.Context(), req)
+		a, err := b.Intake.Submit(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,12 +89,13 @@ func (b *bundle) textsForTheIndex(t *testing.T) {
 	for _, id := range []string{sent, sentLong, sentLetter, forgotten, dead} {
 		b.deliver(t, id)
 	}
-	if _, err := b.Cancel(t.Context(), cancelled, ReasonAPI); err != nil {
+	if _, err := b.Operations.Cancel(t.Context(), cancelled, ReasonAPI); err != nil {
 		t.Fatal(err)
 	}
 
 	ask := func() map[string]string {
-		docs, err := b.Documents(t.Context(), []string{waits, large, shared, sent, sentLong, sentLetter, dead,
+		docs, err := b.Reader.Documents(t.Context(), []string{waits, large, shared, sent, sentLong, sentLetter,
+			dead,
 			cancelled, "nothing", newID(storyBegin, 1)})
 		if err != nil {
 			t.Fatal(err)
@@ -115,37 +117,38 @@ func (b *bundle) textsForTheIndex(t *testing.T) {
 	if diff := cmp.Diff(want, ask()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if err := b.Indexed(t.Context(), []string{sent, dead, "nothing"}); err != nil {
+	if err := b.Reader.Indexed(t.Context(), []string{sent, dead, "nothing"}); err != nil {
 		t.Fatal(err)
 	}
 	want[sent] = "sent, text unknown"
-	if p, _ := partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(),
-		b.keys.content(p, forgotten)).Val() != 1 {
+	if p, _ := partitionOf(forgotten, b.store.DB.Partitions()); b.store.DB.Client().Exists(t.Context(),
+		b.store.keys.content(p, forgotten)).Val() != 1 {
 		t.Error("the content of a mail that is not indexed is gone")
 	}
-	p, _ := partitionOf(sent, b.DB.Partitions())
-	if n, err := b.DB.Client().Exists(t.Context(), b.keys.content(p, sent)).Result(); n != 0 || err != nil {
+	p, _ := partitionOf(sent, b.store.DB.Partitions())
+	if n, err := b.store.DB.Client().Exists(t.Context(), b.store.keys.content(p, sent)).Result(); n != 0 ||
+		err != nil {
 		t.Errorf("the content that told the text is still there, %v", err)
 	}
-	if p, _ = partitionOf(dead, b.DB.Partitions()); b.DB.Client().Exists(t.Context(),
-		b.keys.content(p, dead)).Val() != 1 {
+	if p, _ = partitionOf(dead, b.store.DB.Partitions()); b.store.DB.Client().Exists(t.Context(),
+		b.store.keys.content(p, dead)).Val() != 1 {
 		t.Error("a dead letter lost its content")
 	}
 	if diff := cmp.Diff(want, ask()); diff != "" {
 		t.Errorf("after it was indexed (-want +got)\n%s", diff)
 	}
 
-	b.opts.KeepEnded = 1 // what the log forgets has no text either
+	b.store.opts.KeepEnded = 1 // what the log forgets has no text either
 	b.clock.Advance(1e9)
 	if _, err := (&retention{d: b.Operations}).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(),
-		b.keys.content(p, forgotten)).Val() != 0 {
+	if p, _ = partitionOf(forgotten, b.store.DB.Partitions()); b.store.DB.Client().Exists(t.Context(),
+		b.store.keys.content(p, forgotten)).Val() != 0 {
 		t.Error("a content is left of a message that the log forgot")
 	}
-	for p := range b.DB.Partitions() {
-		if n, err := b.DB.Client().HLen(t.Context(), b.keys.texts(p)).Result(); n != 0 || err != nil {
+	for p := range b.store.DB.Partitions() {
+		if n, err := b.store.DB.Client().HLen(t.Context(), b.store.keys.texts(p)).Result(); n != 0 || err != nil {
 			t.Errorf("partition %d keeps %d texts, %v", p, n, err)
 		}
 	}
@@ -155,12 +158,12 @@ func TestNoTextsWithoutAnIndex(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
-	docs, err := b.Documents(t.Context(), []string{id})
+	docs, err := b.Reader.Documents(t.Context(), []string{id})
 	if err != nil || len(docs) != 1 || docs[0].TextKnown {
 		t.Errorf("%+v, %v", docs, err)
 	}
 	b.deliver(t, id)
-	if n, err := b.DB.Client().Exists(t.Context(), b.keys.texts(0)).Result(); n != 0 || err != nil {
+	if n, err := b.store.DB.Client().Exists(t.Context(), b.store.keys.texts(0)).Result(); n != 0 || err != nil {
 		t.Errorf("a text is kept for nobody, %v", err)
 	}
 }

@@ -20,7 +20,7 @@ type wait struct {
 
 func (b *bundle) waitsOf(t *testing.T, id string, begin time.Time) (all []wait) {
 	t.Helper()
-	got, err := b.MessageEvents(t.Context(), id)
+	got, err := b.Reader.MessageEvents(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestWaitsAreInTheTimeline(t *testing.T) {
 	if diff := cmp.Diff(want, waits(id)); diff != "" {
 		t.Error(diff)
 	}
-	if m, err := b.Message(t.Context(), id); err != nil || m.Status != api.StatusSent {
+	if m, err := b.Reader.Message(t.Context(), id); err != nil || m.Status != api.StatusSent {
 		t.Errorf("%s, %v", m.Status, err)
 	}
 
@@ -80,7 +80,7 @@ func TestWaitsAreInTheTimeline(t *testing.T) {
 	b.sender.full = b.clock.Now().Add(time.Minute)
 	b.deliver(t, gone)
 	b.clock.Advance(2 * time.Second)
-	if _, err := b.Cancel(t.Context(), gone, ReasonAPI); err != nil {
+	if _, err := b.Operations.Cancel(t.Context(), gone, ReasonAPI); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]wait{{"1m13s", "1m15s", limit}}, waits(gone)); diff != "" {
@@ -144,7 +144,7 @@ func TestMailMovesToTheLineOfAnotherRelay(t *testing.T) {
 	for _, id := range []string{ids[2], ids[0], ids[3], ids[1]} {
 		b.deliver(t, id)
 	}
-	client := b.DB.Client()
+	client := b.store.DB.Client()
 	client.HSet(t.Context(), redisdb.Key(0, "message", ids[1]), "gateway", "gw")
 	b.sender.instead = "gateway:b"
 	sweep(t, b)
@@ -163,7 +163,7 @@ func TestMailMovesToTheLineOfAnotherRelay(t *testing.T) {
 		sweep(t, b)
 	}
 	for _, id := range ids {
-		if m, err := b.Get(t.Context(), id); err != nil || m.State != api.Waiting {
+		if m, err := b.Reader.Get(t.Context(), id); err != nil || m.State != api.Waiting {
 			t.Errorf("%s, %v", m.State, err)
 		}
 	}

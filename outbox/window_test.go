@@ -18,7 +18,7 @@ import (
 // tasksIn counts the tasks that a worker could take now.
 func tasksIn(t *testing.T, b *bundle, lane api.Lane) int {
 	t.Helper()
-	counts, err := b.Control.Counts(t.Context(), laneQueue(lane, 0))
+	counts, err := b.store.Control.Counts(t.Context(), laneQueue(lane, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func tasksIn(t *testing.T, b *bundle, lane api.Lane) int {
 func submitAs(t *testing.T, b *bundle, account string, n int) (ids []string) {
 	t.Helper()
 	for i := range n {
-		a, err := b.Submit(t.Context(), api.SubmitRequest{Account: account, Text: "x",
+		a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Account: account, Text: "x",
 			To: api.Addresses{{Address: fmt.Sprintf("p%d@x.test", i)}}})
 		if err != nil {
 			t.Fatal(err)
@@ -52,19 +52,19 @@ func TestABacklogStaysOutOfTheQueue(t *testing.T) {
 	if tasksOf(t, b, single, firstEpoch) != queue.Waiting {
 		t.Error("the mail of another account has no task")
 	}
-	page, err := b.List(t.Context(), api.OutboxQuery{Account: "flood", State: api.Waiting, PageSize: 100})
+	page, err := b.Reader.List(t.Context(), api.OutboxQuery{Account: "flood", State: api.Waiting, PageSize: 100})
 	if err != nil || len(page.Messages) != 50 {
 		t.Errorf("%d messages are listed as waiting: %v", len(page.Messages), err)
 	}
 
 	// each that ends is followed by the oldest of the backlog
 	for i, id := range flood {
-		v := b.Deliver(t.Context(), queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)})
+		v := b.Delivery.Deliver(t.Context(), queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)})
 		if v.String() != "done" {
 			t.Fatalf("message %d: %s", i, v)
 		}
 		if left := 50 - i - 1 - 3; left >= 0 {
-			if n := b.DB.Client().ZCard(t.Context(), "postroom:{0}:backlog:transactional:flood").Val(); int(n) != left {
+			if n := b.store.DB.Client().ZCard(t.Context(), "postroom:{0}:backlog:transactional:flood").Val(); int(n) != left {
 				t.Fatalf("after %d messages the backlog has %d, want %d", i+1, n, left)
 			}
 		}
@@ -79,7 +79,7 @@ func TestALateTaskOfTheBacklogIsDropped(t *testing.T) {
 	at := b.clock.Now().Add(time.Minute)
 	var ids []string
 	for i := range 10 {
-		a, err := b.Submit(t.Context(), api.SubmitRequest{Account: "flood", Text: "x", SendAt: &at,
+		a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Account: "flood", Text: "x", SendAt: &at,
 			To: api.Addresses{{Address: fmt.Sprintf("p%d@x.test", i)}}})
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +92,8 @@ func TestALateTaskOfTheBacklogIsDropped(t *testing.T) {
 	sweep(t, b)
 	verdicts := map[string]int{}
 	for _, id := range ids {
-		verdicts[b.Deliver(t.Context(), queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)}).String()]++
+		verdicts[b.Delivery.Deliver(t.Context(), queue.Task{Queue: queue.Submit,
+			ID: taskID(id, firstEpoch)}).String()]++
 	}
 	if verdicts["drop"] == 0 || verdicts["done"] == 0 {
 		t.Errorf("%v", verdicts)
@@ -100,10 +101,10 @@ func TestALateTaskOfTheBacklogIsDropped(t *testing.T) {
 	for range 10 {
 		sweep(t, b)
 		for _, id := range ids {
-			b.Deliver(t.Context(), queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)})
+			b.Delivery.Deliver(t.Context(), queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)})
 		}
 	}
-	if c, err := b.Counters(t.Context(), api.CounterQuery{}); err != nil || c.SentHour != 10 {
+	if c, err := b.Queues.Counters(t.Context(), api.CounterQuery{}); err != nil || c.SentHour != 10 {
 		t.Errorf("%d were sent: %v", c.SentHour, err)
 	}
 }
@@ -114,12 +115,12 @@ func TestABacklogSurvivesItsProcess(t *testing.T) {
 	b := setup(t, Options{Window: 2})
 	ids := submitAs(t, b, "flood", 6)
 	for _, id := range ids[:3] { // taken back by an operator: no attempt ends
-		if _, err := b.Cancel(t.Context(), id, ReasonAPI); err != nil {
+		if _, err := b.Operations.Cancel(t.Context(), id, ReasonAPI); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sweep(t, b)
-	if n := b.DB.Client().ZCard(t.Context(), "postroom:{0}:backlog:transactional:flood").Val(); n != 1 {
+	if n := b.store.DB.Client().ZCard(t.Context(), "postroom:{0}:backlog:transactional:flood").Val(); n != 1 {
 		t.Errorf("the backlog has %d messages, want 1", n)
 	}
 }
@@ -139,7 +140,7 @@ func TestPriority(t *testing.T) {
 	}
 	backlog := func() (in []string) {
 		key := redisdb.Key(0, "backlog", "transactional", "default")
-		for _, id := range b.DB.Client().ZRange(t.Context(), key, 0, -1).Val() {
+		for _, id := range b.store.DB.Client().ZRange(t.Context(), key, 0, -1).Val() {
 			in = append(in, names[id])
 		}
 		return in
@@ -148,7 +149,7 @@ func TestPriority(t *testing.T) {
 		t.Error(diff)
 	}
 	for id, name := range names {
-		m, err := b.Get(t.Context(), id)
+		m, err := b.Reader.Get(t.Context(), id)
 		want, _, _ := strings.Cut(name, " ")
 		if err != nil || cmp.Or(m.Priority, api.Normal) != api.Priority(want) {
 			t.Errorf("%s is shown as %q: %v", name, m.Priority, err)

@@ -28,7 +28,7 @@ func (a accountRoutes) createAccount(ctx context.Context, in *createAccountInput
 func (a accountRoutes) listAccounts(ctx context.Context, in *pageInput) (api.AccountPage, error) {
 	page, err := a.accounts.List(ctx, in.Page, in.size())
 	if err == nil {
-		err = a.box.CountEvents(ctx, page.Accounts)
+		err = a.box.Counts.CountEvents(ctx, page.Accounts)
 	}
 	return page, err
 }
@@ -52,7 +52,7 @@ func (a accountRoutes) getUsage(ctx context.Context, in *accountInput) (api.Usag
 	if _, err := a.accounts.Get(ctx, in.Account); err != nil {
 		return api.Usage{}, err
 	}
-	all, err := a.box.Usage(ctx, in.Account)
+	all, err := a.box.Reader.Usage(ctx, in.Account)
 	if err != nil {
 		return api.Usage{}, err
 	}
@@ -79,7 +79,7 @@ func (a accountRoutes) counted(ctx context.Context, info api.AccountInfo, err er
 		return info, err
 	}
 	one := []api.AccountInfo{info}
-	err = a.box.CountEvents(ctx, one)
+	err = a.box.Counts.CountEvents(ctx, one)
 	return one[0], err
 }
 

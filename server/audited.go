@@ -115,10 +115,10 @@ func Look(p Parts) audit.Look {
 		case "settings":
 			return found(p.Settings.Get(ctx))
 		case "queue":
-			q, err := p.Outbox.QueueStatus(ctx, o.ID)
+			q, err := p.Outbox.Queues.QueueStatus(ctx, o.ID)
 			return found(api.QueuePaused{Queue: o.ID, Paused: q.Paused}, err)
 		case "message":
-			m, err := p.Outbox.Message(ctx, o.ID)
+			m, err := p.Outbox.Reader.Message(ctx, o.ID)
 			return found(messageState{m.Account, m.Status, m.NextAttempt, m.Attempts, m.Gateway, m.Priority,
 				m.Envelope}, err)
 		}

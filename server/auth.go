@@ -64,7 +64,7 @@ func (s *Server) admit(c echo.Context, r route) (*access.Grant, error) {
 		if size < 0 {
 			size = r.limit
 		}
-		if err := s.parts.Outbox.AdmitsWrite(c.Request().Context(), size); err != nil {
+		if err := s.parts.Outbox.Intake.AdmitsWrite(c.Request().Context(), size); err != nil {
 			return grant, err
 		}
 	}

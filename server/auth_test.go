@@ -461,12 +461,12 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 			}
 		})
 	}
-	page, err := p.Outbox.Messages(t.Context(), api.LogQuery{Account: "other"})
+	page, err := p.Outbox.Reader.Messages(t.Context(), api.LogQuery{Account: "other"})
 	if err != nil || page.Total != 1 || page.Messages[0].QueueID != theirs ||
 		page.Messages[0].Status != api.StatusQueued {
 		t.Errorf("the mail of another: %+v, %v", page, err)
 	}
-	if page, err := p.Outbox.Messages(t.Context(), api.LogQuery{}); err != nil || page.Total != 5 {
+	if page, err := p.Outbox.Reader.Messages(t.Context(), api.LogQuery{}); err != nil || page.Total != 5 {
 		t.Errorf("%d messages, want those that were there and the two submitted: %+v, %v", page.Total, page, err)
 	}
 }

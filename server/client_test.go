@@ -25,7 +25,7 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Errorf("Submit = %+v, %v", answer, err)
 	}
 	m, err := api.GetMessage.Do(ctx, c, waiting)
-	want, wantErr := p.Outbox.Get(ctx, waiting)
+	want, wantErr := p.Outbox.Reader.Get(ctx, waiting)
 	if err := errors.Join(err, wantErr); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Error(diff)
 	}
 	logged, err := api.GetLoggedMessage.Do(ctx, c, sent)
-	wantLogged, wantErr := p.Outbox.Message(ctx, sent)
+	wantLogged, wantErr := p.Outbox.Reader.Message(ctx, sent)
 	if err := errors.Join(err, wantErr); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Errorf("message of the log changed on its way (-sent +received):\n%s", diff)
 	}
 	events, err := api.ListMessageEvents.Do(ctx, c, sent)
-	wantEvents, wantErr := p.Outbox.MessageEvents(ctx, sent)
+	wantEvents, wantErr := p.Outbox.Reader.MessageEvents(ctx, sent)
 	if err := errors.Join(err, wantErr); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Error(diff)
 	}
 	raw, err := api.MessageContent.Do(ctx, c, waiting)
-	if content, wantErr := p.Outbox.Content(ctx, waiting); err != nil || wantErr != nil ||
+	if content, wantErr := p.Outbox.Reader.Content(ctx, waiting); err != nil || wantErr != nil ||
 		!bytes.Equal(raw, content) {
 		t.Errorf("Content = %q, %v", raw, err)
 	}

@@ -46,7 +46,7 @@ func (m messageRoutes) listDeadLetters(ctx context.Context, in *deadSelection) (
 		return api.DeadLetterPage{}, err
 	}
 	q.Page, q.PageSize, q.Cursor, q.Reason = in.Page, in.size(), in.Cursor, in.Reason
-	return m.box.DeadLetters(ctx, q)
+	return m.box.Reader.DeadLetters(ctx, q)
 }
 
 func (m messageRoutes) listDeadLetterReasons(ctx context.Context, in *deadFilters) (api.DeadLetterReasons,
@@ -55,7 +55,7 @@ func (m messageRoutes) listDeadLetterReasons(ctx context.Context, in *deadFilter
 	if err != nil {
 		return api.DeadLetterReasons{}, err
 	}
-	return m.box.DeadLetterReasons(ctx, q)
+	return m.box.Reader.DeadLetterReasons(ctx, q)
 }
 
 type explainInput struct {
@@ -71,7 +71,7 @@ func (m messageRoutes) getDeadLetter(ctx context.Context, in *messageInput) (api
 	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.DeadLetter{}, err
 	}
-	return m.box.DeadLetter(ctx, in.QueueID)
+	return m.box.Reader.DeadLetter(ctx, in.QueueID)
 }
 
 type replayLetterInput struct {
@@ -92,7 +92,7 @@ func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInp
 	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	return m.box.Replay(ctx, in.QueueID, corrections)
+	return m.box.Operations.Replay(ctx, in.QueueID, corrections)
 }
 
 // staysMine refuses corrections by which a bound token would send as another account.
@@ -129,12 +129,12 @@ func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersI
 		return api.ReplayAnswer{}, err
 	}
 	req.Bound = boundTo(ctx) != ""
-	return m.box.ReplayAll(ctx, req)
+	return m.box.Operations.ReplayAll(ctx, req)
 }
 
 func (m messageRoutes) deleteDeadLetter(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
 	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.DeleteAnswer{}, err
 	}
-	return m.box.DeleteDeadLetter(ctx, in.QueueID)
+	return m.box.Operations.DeleteDeadLetter(ctx, in.QueueID)
 }

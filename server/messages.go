@@ -41,7 +41,7 @@ func (m messageRoutes) listMessages(ctx context.Context, in *listMessagesInput) 
 	if err != nil {
 		return api.LogPage{}, err
 	}
-	return m.box.Messages(ctx, q)
+	return m.box.Reader.Messages(ctx, q)
 }
 
 type ratesInput struct {
@@ -61,14 +61,14 @@ func (m messageRoutes) getRates(ctx context.Context, in *ratesInput) (api.Rates,
 	}
 	q := api.RatesQuery(*in)
 	q.Account = account
-	return m.box.Rates(ctx, q)
+	return m.box.Counts.Rates(ctx, q)
 }
 
 func (m messageRoutes) getLogged(ctx context.Context, in *messageInput) (api.LoggedMessage, error) {
 	if err := m.mineLogged(ctx, in.QueueID); err != nil {
 		return api.LoggedMessage{}, err
 	}
-	found, err := m.box.Message(ctx, in.QueueID)
+	found, err := m.box.Reader.Message(ctx, in.QueueID)
 	return found, logged(err)
 }
 
@@ -76,7 +76,7 @@ func (m messageRoutes) listEvents(ctx context.Context, in *messageInput) (api.Me
 	if err := m.mineLogged(ctx, in.QueueID); err != nil {
 		return api.MessageEvents{}, err
 	}
-	found, err := m.box.MessageEvents(ctx, in.QueueID)
+	found, err := m.box.Reader.MessageEvents(ctx, in.QueueID)
 	return found, logged(err)
 }
 
@@ -85,7 +85,7 @@ func (m messageRoutes) mail(ctx context.Context, id string) ([]byte, error) {
 	if err := m.mineLogged(ctx, id); err != nil {
 		return nil, err
 	}
-	raw, err := m.box.Mail(ctx, id)
+	raw, err := m.box.Reader.Mail(ctx, id)
 	if fault.CodeOf(err) == outbox.ContentNotKept {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func TestAMessageIsTakenApart(t *testing.T) {
 	w := setup(t)
 	w.parts.account(t, "acme")
 	at := time.Now().Add(time.Hour)
-	answer, err := w.parts.Outbox.Submit(t.Context(), api.SubmitRequest{Account: "acme", Subject: "Grüße",
+	answer, err := w.parts.Outbox.Intake.Submit(t.Context(), api.SubmitRequest{Account: "acme", Subject: "Grüße",
 		To: api.Addresses{{Address: "rcpt@example.net"}}, Text: "Hi", HTML: "<p>Hi", SendAt: &at,
 		Attachments: []api.Attachment{{Filename: "a.html", ContentType: "text/html", Content: []byte("<b>")}}})
 	if err != nil {
@@ -163,7 +163,7 @@ func TestContentOfASentMessage(t *testing.T) {
 	for _, account := range []string{"acme", "other"} {
 		p.account(t, account)
 		sent[account] = p.submitted(t, account, time.Now())
-		keeps.Deliver(t.Context(), queue.Task{ID: sent[account] + ".1"})
+		keeps.Delivery.Deliver(t.Context(), queue.Task{ID: sent[account] + ".1"})
 	}
 	for _, part := range []string{"/content", "/parts", "/parts/1"} {
 		for _, row := range []struct{ account, token, code string }{{"acme", boundToken, ""},
@@ -209,7 +209,7 @@ func TestReplayTakesCorrections(t *testing.T) {
 	}
 	shown := func(id string) api.Corrections {
 		t.Helper()
-		m, err := w.parts.Outbox.Get(t.Context(), id)
+		m, err := w.parts.Outbox.Reader.Get(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,8 @@ func TestReplayTakesCorrections(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			id := w.parts.dead(t, "acme")
 			if tc.want.Account != "" { // it had a gateway before
-				if _, err := w.parts.Outbox.Replay(t.Context(), id, api.Corrections{Gateway: &spare}); err != nil {
+				if _, err := w.parts.Outbox.Operations.Replay(t.Context(), id,
+					api.Corrections{Gateway: &spare}); err != nil {
 					t.Fatal(err)
 				}
 				w.parts.deliver(t, id, "550 No")
@@ -265,7 +266,7 @@ func TestDeadLettersByReason(t *testing.T) {
 	full := w.parts.dead(t, "acme")
 	other := w.parts.dead(t, "other")
 	for id, line := range map[string]string{full: "552 5.2.2 Full", other: "550 5.7.23 SPF"} {
-		if _, err := w.parts.Outbox.Replay(t.Context(), id, api.Corrections{}); err != nil {
+		if _, err := w.parts.Outbox.Operations.Replay(t.Context(), id, api.Corrections{}); err != nil {
 			t.Fatal(err)
 		}
 		w.parts.deliver(t, id, line)

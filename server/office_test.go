@@ -139,7 +139,7 @@ func (o *office) send(t *testing.T, messageID string, to ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.box.Deliver(t.Context(), queue.Task{ID: answer.QueueID + ".1"})
+	o.box.Delivery.Deliver(t.Context(), queue.Task{ID: answer.QueueID + ".1"})
 	return answer.QueueID
 }
 

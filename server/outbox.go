@@ -74,7 +74,7 @@ func (m messageRoutes) listOutbox(ctx context.Context, in *listOutboxInput) (api
 		return api.OutboxPage{}, err
 	}
 	q.Page, q.PageSize, q.Cursor = in.Page, in.size(), in.Cursor
-	return m.box.List(ctx, q)
+	return m.box.Reader.List(ctx, q)
 }
 
 // cancelAll demands a filter: a client that omits the id by mistake must not empty the outbox.
@@ -86,7 +86,7 @@ func (m messageRoutes) cancelAll(ctx context.Context, in *selection) (api.BulkDe
 	if err != nil {
 		return api.BulkDeleteAnswer{}, err
 	}
-	return m.box.CancelAll(ctx, q, "api")
+	return m.box.Operations.CancelAll(ctx, q, "api")
 }
 
 type messageInput struct {
@@ -99,7 +99,7 @@ func (m messageRoutes) mine(ctx context.Context, id string) error {
 	if bound == "" {
 		return nil
 	}
-	account, err := m.box.AccountOf(ctx, id)
+	account, err := m.box.Reader.AccountOf(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (m messageRoutes) getMessage(ctx context.Context, in *messageInput) (api.Ou
 	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	return m.box.Get(ctx, in.QueueID)
+	return m.box.Reader.Get(ctx, in.QueueID)
 }
 
 func (m messageRoutes) cancelMessage(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
@@ -126,14 +126,14 @@ func (m messageRoutes) cancelMessage(ctx context.Context, in *messageInput) (api
 	} else if err != nil {
 		return api.DeleteAnswer{}, err
 	}
-	return m.box.Cancel(ctx, in.QueueID, "api")
+	return m.box.Operations.Cancel(ctx, in.QueueID, "api")
 }
 
 func (m messageRoutes) retryMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
 	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
-	return m.box.Retry(ctx, in.QueueID)
+	return m.box.Operations.Retry(ctx, in.QueueID)
 }
 
 type patchMessageInput struct {
@@ -146,13 +146,13 @@ func (m messageRoutes) patchMessage(ctx context.Context, in *patchMessageInput) 
 		return api.OutboxMessage{}, err
 	}
 	in.Body.Bound = boundTo(ctx) != ""
-	return m.box.Patch(ctx, in.QueueID, in.Body)
+	return m.box.Operations.Patch(ctx, in.QueueID, in.Body)
 }
 
 func (m messageRoutes) messageContent(ctx context.Context, in *messageInput) (file, error) {
 	if err := m.mine(ctx, in.QueueID); err != nil {
 		return file{}, err
 	}
-	content, err := m.box.Content(ctx, in.QueueID)
+	content, err := m.box.Reader.Content(ctx, in.QueueID)
 	return file{ContentType: "message/rfc822", Name: "message.eml", Content: content}, err
 }

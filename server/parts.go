@@ -32,7 +32,7 @@ import (
 
 // Parts are what the server answers from. All are required.
 type Parts struct {
-	Intake     Submitter // takes submits; Outbox is one
+	Intake     Submitter // takes submits; that of Outbox
 	Outbox     *outbox.Outbox
 	Accounts   *accounts.Accounts
 	Gateways   *gateways.Store
@@ -64,7 +64,7 @@ type Parts struct {
 	State        State
 }
 
-// Submitter takes messages. outbox.Outbox implements it.
+// Submitter takes messages. outbox.Intake implements it.
 type Submitter interface {
 	Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
 }

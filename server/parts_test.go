@@ -149,16 +149,16 @@ func newParts(t testing.TB) *parts {
 		newsletter.Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	must(err)
 	p.Digests, err = digest.New(digest.Parts{DB: p.db, Suppressions: p.Suppressions, Submit: p.Submit,
-		Accepted: p.Outbox.Accepted, BlockKey: p.Outbox.BlockKey, DeleteDeadLetter: p.Outbox.DeleteDeadLetter,
-		Get:         p.Outbox.Reader.Get,
-		Mailing:     p.Outbox.Mailing,
+		Accepted: p.Outbox.Reader.Accepted, BlockKey: p.Outbox.Intake.BlockKey,
+		DeleteDeadLetter: p.Outbox.Operations.DeleteDeadLetter, Get: p.Outbox.Reader.Get,
+		Mailing:     p.Outbox.Mailings.Mailing,
 		Account:     func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},
 		digest.Options{ServiceURL: func() string { return "https://mail.example.com" }, Hour: 8,
 			Gap: 5 * time.Minute})
 	must(err)
-	p.Documents, err = search.New(search.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
+	p.Documents, err = search.New(search.Parts{DB: p.db, Queues: control, Outbox: p.Outbox.Reader,
 		Store: p.index}, search.Options{Kind: "opensearch"})
 	must(err)
 	p.Erasures, err = erasure.New(erasure.Parts{DB: p.db, Ring: ring, Digest: p.Suppressions.Digest,
@@ -166,15 +166,17 @@ func newParts(t testing.TB) *parts {
 		Account:   func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err }},
 		erasure.Options{})
 	must(err)
-	p.Why, err = why.New(why.Parts{Log: p.Outbox, Account: p.Accounts.Get}, why.Options{})
+	p.Why, err = why.New(why.Parts{Log: p.Outbox.Reader, QueueStatus: p.Outbox.Queues.QueueStatus,
+		Account: p.Accounts.Get}, why.Options{})
 	must(err)
 	p.Webhooks, err = webhooks.New(p.db, tasks, control, ring, webhooks.Options{AllowPrivate: true,
 		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
 			return p.Documents.Match(ctx, q, ids)
 		}})
 	must(err)
-	p.Overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: p.Outbox.Rates, Messages: p.Outbox.Messages,
-		List: p.Outbox.List, QueueStatus: p.Outbox.QueueStatus, Account: p.Accounts.Get,
+	p.Overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: p.Outbox.Counts.Rates,
+		Messages: p.Outbox.Reader.Messages,
+		List:     p.Outbox.Reader.List, QueueStatus: p.Outbox.Queues.QueueStatus, Account: p.Accounts.Get,
 		Troubled: p.Accounts.Troubled, Gateways: p.Gateways.List, Endpoints: p.Webhooks.Endpoints,
 		Endpoint: p.Webhooks.Endpoint, EndpointStats: p.Webhooks.Stats,
 		Alerts: func(ctx context.Context) ([]api.Alert, error) { return p.State.Alerts(ctx) }},
@@ -184,7 +186,7 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	secrets, err := s.secrets()
 	must(err)
-	p.Feedback, err = feedback.New(feedback.Parts{DB: p.db, Outbox: p.Outbox, Suppression: p.Suppressions,
+	p.Feedback, err = feedback.New(feedback.Parts{DB: p.db, Outbox: p.Outbox.Facts, Suppression: p.Suppressions,
 		Tokens: p.signed, Account: p.Accounts.Named},
 		feedback.Options{Providers: secrets, Transport: s})
 	must(err)
@@ -267,7 +269,7 @@ func (p *parts) queued(t *testing.T, account string) string {
 func (p *parts) submitted(t *testing.T, account string, at time.Time) string {
 	t.Helper()
 	p.account(t, account)
-	answer, err := p.Outbox.Submit(t.Context(), api.SubmitRequest{Account: account, Subject: "Hello",
+	answer, err := p.Outbox.Intake.Submit(t.Context(), api.SubmitRequest{Account: account, Subject: "Hello",
 		To: api.Addresses{{Address: "rcpt@example.net"}}, Text: "Hi", SendAt: &at})
 	if err != nil {
 		t.Fatal(err)
@@ -288,7 +290,7 @@ func (p *parts) deliver(t *testing.T, id, reply string) {
 	before := p.relay.reply
 	defer func() { p.relay.reply = before }()
 	p.relay.reply = reply
-	p.Outbox.Deliver(t.Context(), queue.Task{ID: id + ".1"})
+	p.Outbox.Delivery.Deliver(t.Context(), queue.Task{ID: id + ".1"})
 }
 
 func (p *parts) sent(t *testing.T, account string) string { return p.delivered(t, account, "250 OK") }
@@ -424,7 +426,7 @@ func (p *parts) delivery(t *testing.T) (endpoint, id string) {
 // isEmpty fails the test if a message is in the outbox.
 func (p *parts) isEmpty(t *testing.T) {
 	t.Helper()
-	if page, err := p.Outbox.List(t.Context(), api.OutboxQuery{}); err != nil || page.Total > 0 {
+	if page, err := p.Outbox.Reader.List(t.Context(), api.OutboxQuery{}); err != nil || page.Total > 0 {
 		t.Errorf("%d messages are queued, %v", page.Total, err)
 	}
 }
@@ -434,7 +436,7 @@ func (p *parts) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAn
 	if p.submit != nil {
 		return p.submit(req)
 	}
-	return p.Outbox.Submit(ctx, req)
+	return p.Outbox.Intake.Submit(ctx, req)
 }
 
 // nowhere is a DNS that knows no name.

@@ -39,7 +39,7 @@ func (q queueRoutes) getQueue(ctx context.Context, in *queueInput) (api.QueueSta
 
 // statusOf returns the state of a queue.
 func (q queueRoutes) statusOf(ctx context.Context, name string) (api.QueueStatus, error) {
-	s, err := q.box.QueueStatus(ctx, name)
+	s, err := q.box.Queues.QueueStatus(ctx, name)
 	if err == nil && name == queue.Digests {
 		err = q.digests.Count(ctx, &s)
 	}
@@ -53,10 +53,10 @@ type putQueueInput struct {
 
 func (q queueRoutes) putQueue(ctx context.Context, in *putQueueInput) (api.QueuePaused, error) {
 	if in.Body.Paused == nil {
-		q, err := q.box.QueueStatus(ctx, in.Queue)
+		q, err := q.box.Queues.QueueStatus(ctx, in.Queue)
 		return api.QueuePaused{Queue: in.Queue, Paused: q.Paused}, err
 	}
-	if err := q.box.SetPaused(ctx, in.Queue, *in.Body.Paused); err != nil {
+	if err := q.box.Queues.SetPaused(ctx, in.Queue, *in.Body.Paused); err != nil {
 		return api.QueuePaused{}, err
 	}
 	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, nil
@@ -92,7 +92,7 @@ func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, e
 		return stats, err
 	}
 	stats.Redis, stats.RedisVersion = durability.Mode, durability.Version
-	stats.Counters, err = q.box.Counters(ctx, counted)
+	stats.Counters, err = q.box.Queues.Counters(ctx, counted)
 	return stats, err
 }
 

@@ -144,14 +144,14 @@ func TestCountsOfAnAccountBeginWhenItIsCreated(t *testing.T) {
 	cancel := func(id string) {
 		t.Helper()
 		_, err := api.CancelMessage.Do(ctx, w.client, id)
-		if err := errors.Join(err, box.ForgetEvents(ctx, "nobody")); err != nil { // counts the others
+		if err := errors.Join(err, box.Counts.ForgetEvents(ctx, "nobody")); err != nil { // counts the others
 			t.Fatal(err)
 		}
 	}
 	events := func() map[string]int {
 		t.Helper()
 		accounts := []api.AccountInfo{{Account: api.Account{Account: "acme"}}}
-		if err := box.CountEvents(ctx, accounts); err != nil {
+		if err := box.Counts.CountEvents(ctx, accounts); err != nil {
 			t.Fatal(err)
 		}
 		return accounts[0].Counters.Events

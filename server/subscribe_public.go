@@ -122,7 +122,7 @@ func (s subscribeRoutes) takeForm(c echo.Context) error {
 		return s.refuse(c, nil, in, err)
 	}
 	ctx := c.Request().Context()
-	if err := s.box.AdmitsWrite(ctx, 0); err != nil {
+	if err := s.box.Intake.AdmitsWrite(ctx, 0); err != nil {
 		return s.refuse(c, nil, in, err)
 	}
 	lists, err := s.asks.Public(ctx, in.ListID)

@@ -55,7 +55,7 @@ func (t tokenRoutes) getTokenUsage(ctx context.Context, in *tokenInput) (api.Usa
 	if err != nil {
 		return api.Usage{}, err
 	}
-	return t.box.TokenUsage(ctx, info)
+	return t.box.Reader.TokenUsage(ctx, info)
 }
 
 func (t tokenRoutes) deleteToken(ctx context.Context, in *tokenInput) (api.Deleted, error) {

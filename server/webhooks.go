@@ -131,7 +131,7 @@ func (w webhookRoutes) listAbout(of messageRoutes) handler[messageInput, api.Mes
 		if err != nil {
 			return api.MessageDeliveries{}, err
 		}
-		account, err := of.box.AccountOf(ctx, in.QueueID)
+		account, err := of.box.Reader.AccountOf(ctx, in.QueueID)
 		if err != nil {
 			return api.MessageDeliveries{}, err
 		}

@@ -22,7 +22,7 @@ func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		one := []api.AccountInfo{info}
-		if err := u.Outbox.CountEvents(r.Context(), one); err != nil {
+		if err := u.Outbox.Counts.CountEvents(r.Context(), one); err != nil {
 			return err
 		}
 		return u.showAccounts(w, r, "Account "+bound, accountsView{Accounts: one})
@@ -32,7 +32,7 @@ func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := u.Outbox.CountEvents(r.Context(), got.Accounts); err != nil {
+	if err := u.Outbox.Counts.CountEvents(r.Context(), got.Accounts); err != nil {
 		return err
 	}
 	view := accountsView{Accounts: got.Accounts}
@@ -47,7 +47,7 @@ func (u *UI) showAccounts(w http.ResponseWriter, r *http.Request, title string,
 	for i, a := range view.Accounts {
 		ids[i] = a.Account.Account
 	}
-	usage, err := u.Outbox.Usage(r.Context(), ids...)
+	usage, err := u.Outbox.Reader.Usage(r.Context(), ids...)
 	if err != nil {
 		return err
 	}
@@ -96,11 +96,11 @@ func (u *UI) account(w http.ResponseWriter, r *http.Request, info api.AccountInf
 func (u *UI) showAccount(w http.ResponseWriter, r *http.Request, view accountView) error {
 	id := view.Account.Account
 	one := []api.AccountInfo{view.AccountInfo}
-	if err := u.Outbox.CountEvents(r.Context(), one); err != nil {
+	if err := u.Outbox.Counts.CountEvents(r.Context(), one); err != nil {
 		return err
 	}
 	view.AccountInfo = one[0]
-	usage, err := u.Outbox.Usage(r.Context(), id)
+	usage, err := u.Outbox.Reader.Usage(r.Context(), id)
 	if err != nil {
 		return err
 	}

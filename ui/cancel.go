@@ -35,7 +35,7 @@ func (u *UI) confirmCancel(w http.ResponseWriter, r *http.Request) error {
 // confirm shows the current number of messages of a filter.
 func (u *UI) confirm(w http.ResponseWriter, r *http.Request, f filter, grown int) error {
 	words := f.words()
-	f = f.until(u.Outbox.Now())
+	f = f.until(u.Outbox.Queues.Now())
 	view := confirmView{Filter: f, Words: words, Grown: grown}
 	var err error
 	if view.Total, err = u.total(r.Context(), f); err != nil {
@@ -70,7 +70,7 @@ func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 	if now > confirmed {
 		return u.confirm(w, r, f, confirmed)
 	}
-	answer, err := u.Outbox.CancelAll(r.Context(), f.query(), reason)
+	answer, err := u.Outbox.Operations.CancelAll(r.Context(), f.query(), reason)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 func (u *UI) total(ctx context.Context, f filter) (int, error) {
 	q := f.query()
 	q.PageSize = 1
-	page, err := u.Outbox.List(ctx, q)
+	page, err := u.Outbox.Reader.List(ctx, q)
 	return page.Total, err
 }
 

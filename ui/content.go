@@ -180,7 +180,7 @@ const filePolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 // stored returns a message as it is sent to the relay, or says that it is no longer stored.
 func (u *UI) stored(r *http.Request, id string) ([]byte, error) {
-	raw, err := u.Outbox.Mail(r.Context(), id)
+	raw, err := u.Outbox.Reader.Mail(r.Context(), id)
 	if fault.Is(err, fault.NotFound) && fault.CodeOf(err) != outbox.ContentNotKept {
 		err = fault.New(fault.NotFound, "", "The content of this message is no longer stored")
 	}

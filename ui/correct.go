@@ -91,7 +91,7 @@ func (u *UI) replay(w http.ResponseWriter, r *http.Request, id string) error {
 	if err != nil {
 		return err
 	}
-	m, err := u.Outbox.Replay(r.Context(), id, c)
+	m, err := u.Outbox.Operations.Replay(r.Context(), id, c)
 	if err != nil {
 		filled := map[string]string{}
 		for _, name := range []string{"to", "gateway", "as"} {

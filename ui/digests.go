@@ -33,7 +33,7 @@ func (u *UI) digestOverview(w http.ResponseWriter, r *http.Request) error {
 	v := digestsView{Account: account, Switches: boundTo(r) == "",
 		Live: address("/digests", values(map[string]string{"account": account, "part": "live"}))}
 	status := http.StatusOK
-	queued, err := u.Outbox.QueueStatus(r.Context(), queue.Digests)
+	queued, err := u.Outbox.Queues.QueueStatus(r.Context(), queue.Digests)
 	if err != nil {
 		return err
 	}

@@ -314,7 +314,7 @@ func TestPreviewOfADigest(t *testing.T) {
 	if !strings.HasPrefix(policy, "sandbox; ") || !strings.Contains(frame.body, "My &lt;b&gt;holidays") {
 		t.Errorf("%s\n%s", policy, frame.body)
 	}
-	if list, err := w.outbox.List(t.Context(), api.OutboxQuery{}); err != nil || list.Total != 0 {
+	if list, err := w.outbox.Reader.List(t.Context(), api.OutboxQuery{}); err != nil || list.Total != 0 {
 		t.Errorf("a preview was mailed: %+v %v", list, err)
 	}
 	b.submitForm(at+"/send", nil)

@@ -121,7 +121,7 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 		view.Tabs = append(view.Tabs, logTab{status, to.URL(), f.Status == status})
 	}
 	if part != "rows" && f.Counted() {
-		if view.Counters, err = u.Outbox.Counters(r.Context(), api.CounterQuery{Account: f.Account,
+		if view.Counters, err = u.Outbox.Queues.Counters(r.Context(), api.CounterQuery{Account: f.Account,
 			Lane: f.Lane}); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 	if part != "counts" {
 		q := f.query()
 		q.PageSize, q.Cursor = rowsFor(r), r.URL.Query().Get("cursor")
-		got, err := u.Outbox.Within(searchFor).Messages(r.Context(), q)
+		got, err := u.Outbox.Reader.Within(searchFor).Messages(r.Context(), q)
 		if err != nil {
 			return err
 		}

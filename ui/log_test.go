@@ -40,7 +40,7 @@ func (w *world) logged() map[api.MessageStatus]string {
 	for _, status := range []api.MessageStatus{api.StatusSent, api.StatusDead, api.StatusQueued} {
 		w.deliver(ids[status])
 	}
-	_, err := w.outbox.Cancel(w.t.Context(), ids[api.StatusCancelled], reason)
+	_, err := w.outbox.Operations.Cancel(w.t.Context(), ids[api.StatusCancelled], reason)
 	w.must(err)
 	return ids
 }
@@ -192,7 +192,7 @@ func TestMessageTellsItsStoryAfterItsEnd(t *testing.T) {
 		{Address: "busy@example.net"}, {Address: "ada@example.net"}}})
 	w.deliver(id)
 	w.relay.replies["busy@example.net"] = "550 5.1.1 No such user"
-	_, err := w.outbox.Retry(t.Context(), id)
+	_, err := w.outbox.Operations.Retry(t.Context(), id)
 	w.must(err)
 	w.deliver(id)
 	ids := w.logged()
@@ -276,7 +276,7 @@ func TestManyAreSentAgainOtherwise(t *testing.T) {
 	p.has(t, "Otherwise than before", `<option value="spare">`)
 	b.submitForm("/replay", url.Values{"account": {"default"}, "gateway": {"spare"},
 		"to": {"x@example.net"}}).has(t, "1 message is due again.")
-	m, err := w.outbox.Get(t.Context(), id)
+	m, err := w.outbox.Reader.Get(t.Context(), id)
 	w.must(err)
 	if m.Gateway == nil || *m.Gateway != "spare" || m.Account != "default" ||
 		m.Envelope.To[0] != "nobody@example.net" || len(m.Envelope.To) != 1 {

@@ -126,7 +126,7 @@ func onMessage(u *UI, h func(w http.ResponseWriter, r *http.Request, id string) 
 			return unknown()
 		}
 		if bound := boundTo(r); bound != "" {
-			account, err := u.Outbox.AccountOf(r.Context(), id)
+			account, err := u.Outbox.Reader.AccountOf(r.Context(), id)
 			switch {
 			case fault.Is(err, fault.NotFound), err == nil && account != bound:
 				return unknown()
@@ -168,19 +168,19 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request, id string) error {
 // dropped it has no events.
 func (u *UI) find(ctx context.Context, v *messageView) error {
 	var err error
-	if v.Message, err = u.Outbox.Message(ctx, v.ID); fault.Is(err, fault.NotFound) {
+	if v.Message, err = u.Outbox.Reader.Message(ctx, v.ID); fault.Is(err, fault.NotFound) {
 		return unknown()
 	} else if err != nil {
 		return err
 	}
 	if v.Live() {
-		m, err := u.Outbox.Get(ctx, v.ID)
+		m, err := u.Outbox.Reader.Get(ctx, v.ID)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 		v.State = m.State
 	}
-	story, err := u.Outbox.MessageEvents(ctx, v.ID)
+	story, err := u.Outbox.Reader.MessageEvents(ctx, v.ID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -211,7 +211,7 @@ func (u *UI) complete(r *http.Request, v *messageView) error {
 func messagePath(id string) string { return "/messages/" + id }
 
 func (u *UI) cancel(w http.ResponseWriter, r *http.Request, id string) error {
-	answer, err := u.Outbox.Cancel(r.Context(), id, reason)
+	answer, err := u.Outbox.Operations.Cancel(r.Context(), id, reason)
 	switch {
 	case err != nil:
 		return err
@@ -226,7 +226,7 @@ func (u *UI) cancel(w http.ResponseWriter, r *http.Request, id string) error {
 }
 
 func (u *UI) retry(w http.ResponseWriter, r *http.Request, id string) error {
-	_, err := u.Outbox.Retry(r.Context(), id)
+	_, err := u.Outbox.Operations.Retry(r.Context(), id)
 	return told(w, r, messagePath(id), messagePath(id), err, "The message is due now.")
 }
 
@@ -240,7 +240,7 @@ func (u *UI) reschedule(w http.ResponseWriter, r *http.Request, id string) error
 		return undone(w, r, messagePath(id), err)
 	}
 	p.Bound = boundTo(r) != ""
-	_, err = u.Outbox.Patch(r.Context(), id, p)
+	_, err = u.Outbox.Operations.Patch(r.Context(), id, p)
 	return told(w, r, messagePath(id), messagePath(id), err, "The message has a new schedule.")
 }
 

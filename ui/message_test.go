@@ -134,7 +134,7 @@ func TestMessageThatCameBackIsRed(t *testing.T) {
 	fine := w.submit(api.SubmitRequest{Subject: "arrived"})
 	w.deliver(id)
 	w.deliver(fine)
-	_, err := w.outbox.RecordFacts(t.Context(), []outbox.Fact{
+	_, err := w.outbox.Facts.RecordFacts(t.Context(), []outbox.Fact{
 		{Key: "1", Type: event.MessageBounce, MessageID: id, Recipient: "ann@example.com",
 			Details: event.Later{BounceType: "hard", Diagnostic: "550 5.1.1 <nobody>"}},
 		{Key: "2", Type: event.MessageDelivered, MessageID: fine}})
@@ -162,7 +162,7 @@ func TestABouncedRecipientIsNotGreen(t *testing.T) {
 		{Address: "bob@example.com"},
 		{Address: "cy@example.com"}}})
 	w.deliver(id)
-	_, err := w.outbox.RecordFacts(t.Context(), []outbox.Fact{
+	_, err := w.outbox.Facts.RecordFacts(t.Context(), []outbox.Fact{
 		{Key: "1", Type: event.MessageBounce, MessageID: id, Recipient: "Ann@example.com",
 			Details: event.Later{BounceType: "hard", Diagnostic: "550 5.1.1 <nobody>"}},
 		{Key: "2", Type: event.TrackOpen, MessageID: id, Recipient: "bob@example.com"},
@@ -202,7 +202,8 @@ func TestAFailedMessageSaysWhenItFailed(t *testing.T) {
 func TestAMessageOfAMailMergeHasASize(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	answer, err := w.outbox.Submit(t.Context(), api.SubmitRequest{Subject: "s", Text: "Hello {{rcpt.name}}",
+	answer, err := w.outbox.Intake.Submit(t.Context(), api.SubmitRequest{Subject: "s",
+		Text:   "Hello {{rcpt.name}}",
 		SendAt: new(time.Now().Add(time.Hour)), MailMerge: []api.MailMergeEntry{{To: api.Address{
 			Address: "ann@example.net"}}}})
 	w.must(err)
@@ -222,7 +223,7 @@ func TestReschedule(t *testing.T) {
 	path := "/messages/" + id + "/reschedule"
 	b.submitForm(path, url.Values{"at": {"2099-12-31T23:59"}, "attempts": {"3"}}).has(t, "new schedule",
 		"2099-12-31 23:59:00 UTC", "of 3 attempts")
-	m, err := w.outbox.Get(t.Context(), id)
+	m, err := w.outbox.Reader.Get(t.Context(), id)
 	w.must(err)
 	if want := time.Date(2099, 12, 31, 23, 59, 0, 0, time.UTC); !m.NextAttempt.Time.Equal(want) ||
 		m.Attempts != 3 {
@@ -324,7 +325,7 @@ func TestContent(t *testing.T) {
 	w := setup(t)
 	id := w.later(api.SubmitRequest{Subject: "x", HTML: "<script>alert(1)</script>"})
 	b := w.operator()
-	want, err := w.outbox.Content(t.Context(), id)
+	want, err := w.outbox.Reader.Content(t.Context(), id)
 	w.must(err)
 	for _, tt := range []struct{ query, kind, disposition string }{
 		{"", "message/rfc822", `attachment; filename="` + id + `.eml"`},
@@ -457,11 +458,11 @@ func TestContentAfterSending(t *testing.T) {
 		Control: queue.NewControl(w.db.Client()), Router: w.relay, Accounts: w.accounts, Gateways: w.gateways},
 		outbox.Options{KeepContent: time.Hour})
 	w.must(err)
-	answer, err := w.outbox.Submit(t.Context(), api.SubmitRequest{
+	answer, err := w.outbox.Intake.Submit(t.Context(), api.SubmitRequest{
 		To: api.Addresses{{Address: "ann@example.net"}}, Subject: "s", HTML: "<p>The code is 1234",
 		Text: "The code is 1234"})
 	w.must(err)
-	keeps.Deliver(t.Context(), queue.Task{ID: answer.QueueID + ".1"})
+	keeps.Delivery.Deliver(t.Context(), queue.Task{ID: answer.QueueID + ".1"})
 	b, path := w.operator(), "/messages/"+answer.QueueID
 	page := b.get(path)
 	page.isSafe(t, path)

@@ -59,15 +59,15 @@ func (u *UI) countOutbox(ctx context.Context, v *outboxView) error {
 	var j api.Jobs
 	var err error
 	if v.Counted {
-		if j, err = u.Outbox.Jobs(ctx, api.CounterQuery{Account: f.Account, Lane: f.Lane}); err != nil {
+		if j, err = u.Outbox.Queues.Jobs(ctx, api.CounterQuery{Account: f.Account, Lane: f.Lane}); err != nil {
 			return err
 		}
 	}
 	if v.Whole {
-		if v.Sending, err = u.Outbox.QueueStatus(ctx, "submit"); err != nil {
+		if v.Sending, err = u.Outbox.Queues.QueueStatus(ctx, "submit"); err != nil {
 			return err
 		}
-		if v.Bulk, err = u.Outbox.QueueStatus(ctx, "bulk"); err != nil {
+		if v.Bulk, err = u.Outbox.Queues.QueueStatus(ctx, "bulk"); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (u *UI) listOutbox(r *http.Request, v *outboxView) error {
 	if v.Filter.Scans() || collects(r) != nil { // pages of a file would shift while messages leave
 		q.Page, q.Cursor = 0, r.URL.Query().Get("cursor")
 	}
-	got, err := u.Outbox.Within(searchFor).List(r.Context(), q)
+	got, err := u.Outbox.Reader.Within(searchFor).List(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (u *UI) setPaused(w http.ResponseWriter, r *http.Request, paused bool) erro
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	if err := u.Outbox.SetPaused(r.Context(), name, paused); err != nil {
+	if err := u.Outbox.Queues.SetPaused(r.Context(), name, paused); err != nil {
 		return err
 	}
 	return done(w, r, local(r.PostForm.Get("back")), "%s", words[paused])

@@ -190,7 +190,7 @@ func TestCancelAsksAgainWhenThereAreMore(t *testing.T) {
 		t.Fatalf("the form is %v", form)
 	}
 	at := time.Now().Add(time.Hour)
-	_, err := w.outbox.Patch(t.Context(), moved, api.OutboxPatch{SendAt: &at})
+	_, err := w.outbox.Operations.Patch(t.Context(), moved, api.OutboxPatch{SendAt: &at})
 	w.must(err)
 	p := b.post("/cancel", form)
 	p.has(t, "You confirmed 1 message; meanwhile there are more", "Cancel 2 messages?")

@@ -18,7 +18,7 @@ func (w *world) counts(accepted int) {
 	done := make(chan error, 1)
 	go func() { done <- w.outbox.Run(ctx) }()
 	for {
-		got, err := w.outbox.Rates(ctx, api.RatesQuery{})
+		got, err := w.outbox.Counts.Rates(ctx, api.RatesQuery{})
 		w.must(err)
 		if len(got.Rates) == 1 && got.Rates[0].Accepted == accepted {
 			break
@@ -74,7 +74,7 @@ func TestOverviewOfMail(t *testing.T) {
 			t.Errorf("%s days are a page of %d bytes", days, len(p.body))
 		}
 	}
-	w.must(w.outbox.SetPaused(t.Context(), "submit", true))
+	w.must(w.outbox.Queues.SetPaused(t.Context(), "submit", true))
 	b.get("/").has(t, "Sending is paused (transactional and bulk mail)", ">paused</span>", "/outbox?state=paused")
 }
 

@@ -69,7 +69,7 @@ func (u *UI) countQueues(ctx context.Context) ([]api.QueueStatus, error) {
 	all := make([]api.QueueStatus, len(shownQueues))
 	for i, q := range shownQueues {
 		var err error
-		if all[i], err = u.Outbox.QueueStatus(ctx, q.Name); err == nil && q.Name == queue.Digests {
+		if all[i], err = u.Outbox.Queues.QueueStatus(ctx, q.Name); err == nil && q.Name == queue.Digests {
 			err = u.Digests.Count(ctx, &all[i])
 		}
 		if err != nil {

@@ -29,7 +29,7 @@ func (u *UI) rates(w http.ResponseWriter, r *http.Request) error {
 	if view.Query.Account, err = ownAccount(r, view.Query.Account); err != nil {
 		return err
 	}
-	if view.Rates, err = u.Outbox.Rates(r.Context(), view.Query); err != nil {
+	if view.Rates, err = u.Outbox.Counts.Rates(r.Context(), view.Query); err != nil {
 		return err
 	}
 	return u.show(w, r, http.StatusOK, "rates", "Rates", view)

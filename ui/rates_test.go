@@ -34,7 +34,7 @@ func counted(t *testing.T) *world {
 	done := make(chan error, 1)
 	go func() { done <- w.outbox.Run(ctx) }()
 	for all := 0; all < 3; time.Sleep(5 * time.Millisecond) {
-		got, err := w.outbox.Rates(ctx, api.RatesQuery{})
+		got, err := w.outbox.Counts.Rates(ctx, api.RatesQuery{})
 		w.must(err)
 		if len(got.Rates) > 0 {
 			all = got.Rates[0].Sent + got.Rates[0].Failed
@@ -89,7 +89,7 @@ func TestRatesAreShownAndFiltered(t *testing.T) {
 	p := b.get("/rates?days=7&by=tag&name=spring&step=hour&account=default")
 	p.has(t, `<option value="7" selected>`, `<option selected>tag</option>`, `<option selected>hour</option>`,
 		`name="name" value="spring"`, `name="account" value="default"`, `href="/rates" aria-current="page"`)
-	now := w.outbox.Now().UTC()
+	now := w.outbox.Queues.Now().UTC()
 	rows := p.rows() // two if the hour ended meanwhile
 	if len(rows) == 0 || !strings.Contains(rows[0][0], now.Add(-time.Minute).Format("2006-01-02")) {
 		t.Errorf("by hour: %v, at %s", rows, now)

@@ -85,7 +85,7 @@ func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, view := r.Context(), replayView{Filter: f}
-	found, err := u.Outbox.DeadLetterReasons(ctx, f.filter.query())
+	found, err := u.Outbox.Reader.DeadLetterReasons(ctx, f.filter.query())
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
 	if collects(r) != nil { // pages would shift while messages are sent again
 		q.Page, q.Cursor = 0, r.URL.Query().Get("cursor")
 	}
-	letters, err := u.Outbox.DeadLetters(ctx, q)
+	letters, err := u.Outbox.Reader.DeadLetters(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 	if c.Gateway != nil || c.Account != "" {
 		req.Corrections = &api.Corrections{Gateway: c.Gateway, Account: c.Account}
 	}
-	answer, err := u.Outbox.ReplayAll(r.Context(), req)
+	answer, err := u.Outbox.Operations.ReplayAll(r.Context(), req)
 	if err != nil {
 		return undone(w, r, f.Because(f.Reason), err)
 	}

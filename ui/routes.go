@@ -39,7 +39,7 @@ func (t table) growth(pattern, kind string, h handler) { t.shared(pattern, t.gro
 func (t table) grown(pattern, kind string, h handler) handler {
 	h = t.logged(pattern, kind, h)
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if err := t.Outbox.AdmitsWrite(r.Context(), max(r.ContentLength, 0)); err != nil {
+		if err := t.Outbox.Intake.AdmitsWrite(r.Context(), max(r.ContentLength, 0)); err != nil {
 			return err
 		}
 		return h(w, r)

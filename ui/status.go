@@ -32,7 +32,7 @@ func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 		if view.Queues, err = u.countQueues(ctx); err != nil {
 			u.log.WarnContext(ctx, "queues not counted", "error", err)
 		}
-		if c, err := u.Outbox.Counters(ctx, api.CounterQuery{}); err == nil {
+		if c, err := u.Outbox.Queues.Counters(ctx, api.CounterQuery{}); err == nil {
 			view.Counters = &c
 		}
 	}

@@ -276,7 +276,7 @@ func (u *UI) testTemplate(w http.ResponseWriter, r *http.Request) error {
 	if len(t.Sample) > 0 {
 		req.Render = &api.Render{Params: t.Sample}
 	}
-	got, err := u.Outbox.Submit(r.Context(), req)
+	got, err := u.Outbox.Intake.Submit(r.Context(), req)
 	if err != nil {
 		return undone(w, r, to, err)
 	}

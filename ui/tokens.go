@@ -62,7 +62,7 @@ func (u *UI) showTokens(w http.ResponseWriter, r *http.Request, v tokensView) er
 	for _, t := range page.Tokens {
 		row := tokenRow{TokenInfo: t, Expired: t.Expires != nil && !now.Before(*t.Expires)}
 		if t.Restrictions != nil && t.Restrictions.Quota != nil {
-			usage, err := u.Outbox.TokenUsage(r.Context(), t)
+			usage, err := u.Outbox.Reader.TokenUsage(r.Context(), t)
 			if err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
 	case !fault.Is(err, fault.NotFound):
 		return err
 	}
-	if view.Queue, err = u.Outbox.QueueStatus(r.Context(), "notify"); err != nil {
+	if view.Queue, err = u.Outbox.Queues.QueueStatus(r.Context(), "notify"); err != nil {
 		return err
 	}
 	return u.show(w, r, http.StatusOK, "webhooks", "Webhooks", view)

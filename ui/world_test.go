@@ -126,7 +126,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Accounts: w.accounts, Gateways: w.gateways, Tokens: signed,
 		Templates: w.stored}, outbox.Options{ServiceURL: public})
 	w.must(err)
-	found, err := search.New(search.Parts{DB: db, Queues: control, Outbox: w.outbox, Store: w.index},
+	found, err := search.New(search.Parts{DB: db, Queues: control, Outbox: w.outbox.Reader, Store: w.index},
 		search.Options{Kind: "opensearch"})
 	w.must(err)
 	w.webhooks, err = webhooks.New(db, tasks, control, ring, webhooks.Options{Implicit: settingsEndpoint,
@@ -141,15 +141,17 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Remaining: func(string) []string { return []string{"Backups."} },
 		Account:   func(context.Context, string) error { return nil }}, erasure.Options{})
 	w.must(err)
-	w.why, err = why.New(why.Parts{Log: w.outbox, Account: w.accounts.Get, Sources: []why.Source{
-		{Name: "suppressions", Read: func(ctx context.Context, of outbox.Whom, into *why.Known) error {
-			found, err := w.barred.Lookup(ctx, of.Account, of.Address())
-			into.Suppressions = found.Suppressions
-			return err
-		}}}}, why.Options{})
+	w.why, err = why.New(why.Parts{Log: w.outbox.Reader, QueueStatus: w.outbox.Queues.QueueStatus,
+		Account: w.accounts.Get, Sources: []why.Source{
+			{Name: "suppressions", Read: func(ctx context.Context, of outbox.Whom, into *why.Known) error {
+				found, err := w.barred.Lookup(ctx, of.Account, of.Address())
+				into.Suppressions = found.Suppressions
+				return err
+			}}}}, why.Options{})
 	w.must(err)
-	w.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: w.outbox.Rates, Messages: w.outbox.Messages,
-		List: w.outbox.List, QueueStatus: w.outbox.QueueStatus, Account: w.accounts.Get,
+	w.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: w.outbox.Counts.Rates,
+		Messages: w.outbox.Reader.Messages,
+		List:     w.outbox.Reader.List, QueueStatus: w.outbox.Queues.QueueStatus, Account: w.accounts.Get,
 		Troubled: w.accounts.Troubled, Gateways: w.gateways.List, Endpoints: w.webhooks.Endpoints,
 		Endpoint: w.webhooks.Endpoint, EndpointStats: w.webhooks.Stats,
 		Alerts: func(context.Context) ([]api.Alert, error) { return w.alerts, nil }}, alerts.OverviewOptions{})
@@ -161,7 +163,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.audit, err = audit.New(db, ring, audit.Options{})
 	w.must(err)
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath,
-		SetPaused: w.outbox.SetPaused})
+		SetPaused: w.outbox.Queues.SetPaused})
 	w.must(err)
 	viewer, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath, ReadOnly: true})
 	w.must(err)
@@ -184,11 +186,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			if w.refusal != nil {
 				return api.SubmitAnswer{}, w.refusal
 			}
-			return w.outbox.Submit(ctx, req)
+			return w.outbox.Intake.Submit(ctx, req)
 		},
-		Accepted: w.outbox.Accepted, BlockKey: w.outbox.BlockKey,
-		DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get,
-		Mailing:     w.outbox.Mailing,
+		Accepted: w.outbox.Reader.Accepted, BlockKey: w.outbox.Intake.BlockKey,
+		DeleteDeadLetter: w.outbox.Operations.DeleteDeadLetter, Get: w.outbox.Reader.Get,
+		Mailing:     w.outbox.Mailings.Mailing,
 		Account:     func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},
@@ -279,7 +281,7 @@ func (w *world) submit(req api.SubmitRequest) string {
 	if req.To == nil {
 		req.To = api.Addresses{{Address: "ada@example.net"}}
 	}
-	answer, err := w.outbox.Submit(w.t.Context(), req)
+	answer, err := w.outbox.Intake.Submit(w.t.Context(), req)
 	w.must(err)
 	w.tick() // the next one is younger
 	return answer.QueueID
@@ -287,7 +289,7 @@ func (w *world) submit(req api.SubmitRequest) string {
 
 // tick waits until the clock of lists, which counts milliseconds, has moved on.
 func (w *world) tick() {
-	for now := w.outbox.Now().UnixMilli(); w.outbox.Now().UnixMilli() <= now; {
+	for now := w.outbox.Queues.Now().UnixMilli(); w.outbox.Queues.Now().UnixMilli() <= now; {
 		runtime.Gosched()
 	}
 }
@@ -301,13 +303,14 @@ func (w *world) later(req api.SubmitRequest) string {
 
 // deliver makes one attempt of a message.
 func (w *world) deliver(id string) {
-	w.outbox.Deliver(w.t.Context(), queue.Task{Queue: queue.Submit, Type: outbox.TaskDeliver, ID: id + ".0"})
+	w.outbox.Delivery.Deliver(w.t.Context(), queue.Task{Queue: queue.Submit, Type: outbox.TaskDeliver,
+		ID: id + ".0"})
 }
 
 // state is a message's state; empty: it is gone.
 func (w *world) state(id string) api.State {
 	w.t.Helper()
-	page, err := w.outbox.List(w.t.Context(), api.OutboxQuery{PageSize: 1000})
+	page, err := w.outbox.Reader.List(w.t.Context(), api.OutboxQuery{PageSize: 1000})
 	w.must(err)
 	for _, m := range page.Messages {
 		if m.QueueID == id {

@@ -46,7 +46,8 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 }
 
 // deliveries reads deliveries that a list of an endpoint has.
-func (w *Webhooks) deliveries(ctx context.Context, endpoint, list string, from, pageSize int) (api.DeliveryPage,
+func (w *Webhooks) deliveries(ctx context.Context, endpoint, list string, from,
+	pageSize int) (api.DeliveryPage,
 	error) {
 	ids, total, err := w.store.page(ctx, endpoint, list, from, pageSize)
 	if err != nil {

@@ -21,7 +21,8 @@ const (
 // Without a status, or with pending, only the newest 2,000 are looked at; of those that are over, the
 // 2,000 that ended last. If there are more, the page is marked partial. It returns Invalid with the name
 // of a wrong field, and the errors of Options.Match.
-func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string, q api.DeliveryQuery) (api.DeliveryPage,
+func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string,
+	q api.DeliveryQuery) (api.DeliveryPage,
 	error) {
 	if err := checkQuery(q); err != nil {
 		return api.DeliveryPage{}, err

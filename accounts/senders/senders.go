@@ -34,7 +34,7 @@ type Parts struct {
 	DB       *redisdb.DB
 	Tokens   *signedtoken.Ring // seals and reads the links
 	Accounts *accounts.Accounts
-	// Submit of outbox.Outbox
+	// Submit is that of outbox.Intake
 	Submit func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
 	// URL returns the public address of the instance; empty: none is set
 	URL func() string

@@ -18,7 +18,7 @@ import (
 type ConfirmationParts struct {
 	Subscribers *Subscribers
 	Tokens      *signedtoken.Ring
-	// Submit is that of outbox.Outbox.
+	// Submit is that of outbox.Intake.
 	Submit     func(ctx context.Context, r api.SubmitRequest) (api.SubmitAnswer, error)
 	ServiceURL func() string // base of links; empty: none
 }

@@ -137,7 +137,7 @@ func (d *Documents) Run(ctx context.Context) error {
 	return all
 }
 
-// Outbox reads messages for the index. It is outbox.Outbox; tests replace it to make it fail.
+// Outbox reads messages for the index. It is outbox.Reader; tests replace it to make it fail.
 type Outbox interface {
 	// Documents reads messages; forgotten ones are missing.
 	Documents(ctx context.Context, ids []string) ([]outbox.Document, error)

@@ -12,7 +12,7 @@ import (
 func (p *Provisioner) CreateAccount(ctx context.Context, account api.Account) (api.AccountCreated, error) {
 	_, err := p.Accounts.Get(ctx, account.Account)
 	if fault.Is(err, fault.NotFound) { // late events of a former account of this id may have been counted
-		err = p.Outbox.ForgetEvents(ctx, account.Account)
+		err = p.Outbox.Counts.ForgetEvents(ctx, account.Account)
 	}
 	if err != nil {
 		return api.AccountCreated{}, err
@@ -35,11 +35,11 @@ func (p *Provisioner) DeleteAccount(ctx context.Context, id string) (api.Account
 	if p.Accounts.Configured(id) {
 		return answer, unknown
 	}
-	cancelled, err := p.Outbox.CancelAll(ctx, api.OutboxQuery{Account: id}, "account deleted")
+	cancelled, err := p.Outbox.Operations.CancelAll(ctx, api.OutboxQuery{Account: id}, "account deleted")
 	if err != nil {
 		return api.AccountDeleted{}, err
 	}
-	if err := p.Outbox.ForgetEvents(ctx, id); err != nil {
+	if err := p.Outbox.Counts.ForgetEvents(ctx, id); err != nil {
 		return api.AccountDeleted{}, err
 	}
 	if _, err := p.Tokens.DeleteAccount(ctx, id); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/postroom/postroom/server/clients"
 )
 
-// Outbox takes the messages. outbox.Outbox implements it.
+// Outbox takes the messages. outbox.Intake implements it.
 type Outbox interface {
 	// SubmitSMTP makes a message durable. A nil error means that it will be delivered, or reported as failed.
 	SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)

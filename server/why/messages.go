@@ -226,7 +226,7 @@ func (y *Why) accounts(ctx context.Context, q *question) error {
 func (y *Why) queues(ctx context.Context, q *question) error {
 	q.paused = map[string]bool{}
 	for _, name := range []string{"submit", "bulk", "notify", "digests"} {
-		status, err := y.Log.QueueStatus(ctx, name)
+		status, err := y.QueueStatus(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -15,13 +15,12 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Log is the email log and the queues; outbox.Outbox implements it.
+// Log is the email log; outbox.Reader implements it.
 type Log interface {
 	To(ctx context.Context, w outbox.Whom, most int) (found []api.LoggedMessage, partial bool, _ error)
 	Message(ctx context.Context, id string) (api.LoggedMessage, error)
 	MessageEvents(ctx context.Context, id string) (api.MessageEvents, error)
 	Get(ctx context.Context, id string) (api.OutboxMessage, error)
-	QueueStatus(ctx context.Context, name string) (api.QueueStatus, error)
 }
 
 // Source is a place that knows something of an address, other than the email log.
@@ -42,8 +41,9 @@ type Known struct {
 
 // Parts are what a Why needs. Log and Account are required.
 type Parts struct {
-	Log     Log
-	Sources []Source
+	Log         Log
+	QueueStatus func(ctx context.Context, name string) (api.QueueStatus, error)
+	Sources     []Source
 	// Account returns an account with its state.
 	Account func(ctx context.Context, id string) (api.AccountInfo, error)
 	// Deliveries returns the webhook deliveries of events of an account; nil: there are no webhooks.

@@ -41,7 +41,7 @@ func (d mailLog) Get(context.Context, string) (api.OutboxMessage, error) {
 	return api.OutboxMessage{}, d.err
 }
 
-func (d mailLog) QueueStatus(context.Context, string) (api.QueueStatus, error) {
+func (d mailLog) queueStatus(context.Context, string) (api.QueueStatus, error) {
 	return api.QueueStatus{}, d.err
 }
 
@@ -50,7 +50,7 @@ var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 // to asks about ann@example.com.
 func to(t *testing.T, log mailLog, known Known, broken error, in api.WhyQuery) api.Why {
 	t.Helper()
-	y, err := New(Parts{Log: log,
+	y, err := New(Parts{Log: log, QueueStatus: log.queueStatus,
 		Deliveries: func(context.Context, string, bool, []string) (api.MessageDeliveries, error) {
 			return api.MessageDeliveries{Deliveries: log.told}, nil
 		},
@@ -204,7 +204,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 func TestNoAddress(t *testing.T) {
 	t.Parallel()
 	account := func(context.Context, string) (api.AccountInfo, error) { return api.AccountInfo{}, nil }
-	y, err := New(Parts{Log: mailLog{}, Account: account}, Options{})
+	y, err := New(Parts{Log: mailLog{}, QueueStatus: mailLog{}.queueStatus, Account: account}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
