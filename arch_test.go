@@ -42,7 +42,7 @@ var homes = map[string][]string{
 	"github.com/blevesearch/bleve/v2/index/scorch":   {"outbox/search/bleve"},
 	"github.com/opensearch-project/opensearch-go/v4": {"outbox/search/opensearch"},
 	"github.com/vmihailenco/msgpack/v5":              {"cmd/postroom/emailengine"},
-	"github.com/pires/go-proxyproto":                 {"server/clients"},
+	"github.com/pires/go-proxyproto":                 {"server/peers"},
 	"go.opentelemetry.io/otel":                       {"internal/traces"},
 	"go.opentelemetry.io/otel/trace":                 {"internal/traces"},
 	"go.opentelemetry.io/otel/sdk/trace":             {"internal/traces"},
@@ -90,13 +90,13 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// TestOnePackageKnowsTheClient: every other one asks server/clients. Else a proxy would be taken for the
+// TestOnePackageKnowsTheClient: every other one asks server/peers. Else a proxy would be taken for the
 // client.
 func TestOnePackageKnowsTheClient(t *testing.T) {
 	peer := regexp.MustCompile(`\.RemoteAddr\b|"X-Forwarded-|"X-Real-|\.Scheme\(\)|ExtractIP`)
 	for _, p := range list(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		if name != "ui" && name != "server" && !strings.HasPrefix(name, "server/") || name == "server/clients" {
+		if name != "ui" && name != "server" && !strings.HasPrefix(name, "server/") || name == "server/peers" {
 			continue
 		}
 		for _, file := range p.GoFiles {
@@ -105,7 +105,7 @@ func TestOnePackageKnowsTheClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found := peer.Find(text); found != nil {
-				t.Errorf("%s/%s reads %s: ask package server/clients for the client", name, file, found)
+				t.Errorf("%s/%s reads %s: ask package server/peers for the client", name, file, found)
 			}
 		}
 	}

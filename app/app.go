@@ -46,8 +46,8 @@ import (
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/alerts"
-	"github.com/postroom/postroom/server/clients"
 	"github.com/postroom/postroom/server/erasure"
+	"github.com/postroom/postroom/server/peers"
 	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
@@ -79,7 +79,7 @@ type App struct {
 	traces     *traces.Tracer // nil: off
 	creds      *config.Credentials
 	configured []api.ConfiguredSetting
-	proxies    *clients.Proxies // those in front of the listeners
+	proxies    *peers.Proxies // those in front of the listeners
 
 	delivers bool // this process handles tasks
 	serves   bool // this process has the API and the other listeners
@@ -177,7 +177,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 func newApp(cfg *config.Config, version string, log *slog.Logger) *App {
 	return &App{
 		cfg: cfg, log: log, version: version, metrics: prometheus.NewRegistry(), life: lifecycle{log: log},
-		proxies:  clients.New(cfg.HTTP.TrustedProxies, log),
+		proxies:  peers.New(cfg.HTTP.TrustedProxies, log),
 		delivers: cfg.Role != "api", serves: cfg.Role != "worker",
 	}
 }

@@ -3,12 +3,12 @@ package app
 import (
 	"context"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
 // speaking returns the proxies of an SMTP listener; nil: they do not speak the PROXY protocol there.
-func (a *App) speaking(protocol bool) *clients.Proxies {
+func (a *App) speaking(protocol bool) *peers.Proxies {
 	if !protocol {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // Memory is taken in steps, and not at all for the first bytes: most bodies are short.
@@ -25,7 +25,7 @@ type arrival struct {
 	memory  *capacity
 	c       echo.Context
 	control *http.ResponseController
-	window  clients.Window
+	window  peers.Window
 	got     int64
 	paid    int64 // bytes for which there is memory: that of a buffer that grows as by grow
 	most    int64 // bytes of the body, as declared

@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // audited is what the audit log gets of a route. Every route that is no GET says it.
@@ -42,7 +42,7 @@ func recorded[I, O any](s *Server, c echo.Context, r route, in *I, h handler[I, 
 // change describes what a request is about to do.
 func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	grant := grantOf(c.Request().Context())
-	ch := audit.Change{Who: grant.Actor(clients.Of(c.Request()).String()), Action: r.method + " " + r.path,
+	ch := audit.Change{Who: grant.Actor(peers.Of(c.Request()).String()), Action: r.method + " " + r.path,
 		Request: requestID(c), Asked: in, Look: Look(*s.parts),
 		Object: api.AuditObject{Kind: r.audited.kind, Account: grant.Account}}
 	if _, ok := in.(namesPeople); ok {
@@ -76,7 +76,7 @@ func (s *Server) noteRefusal(c echo.Context, r route, grant *access.Grant, err e
 	}
 	kind := fault.KindOf(err)
 	if kind == fault.Unauthorized || kind == fault.Forbidden || fault.CodeOf(err) == "TooManyFailures" {
-		s.parts.Audit.Note(api.AuditEntry{Who: grant.Actor(clients.Of(c.Request()).String()),
+		s.parts.Audit.Note(api.AuditEntry{Who: grant.Actor(peers.Of(c.Request()).String()),
 			Result: api.AuditRefused, Action: r.method + " " + r.path, Reason: err.Error(), Request: requestID(c)})
 	}
 }

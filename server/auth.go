@@ -10,7 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // grantKey is the key of the caller's grant in a request's context.
@@ -68,7 +68,7 @@ func (s *Server) admit(c echo.Context, r route) (*access.Grant, error) {
 			return grant, err
 		}
 	}
-	clients.Prove(c.Request().Context())
+	peers.Prove(c.Request().Context())
 	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), grantKey{}, grant)))
 	return grant, nil
 }
@@ -99,7 +99,7 @@ func (r route) admits(g *access.Grant) error {
 // site.
 func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
-	remote := clients.Of(r).Addr // invalid: no restriction of access names it
+	remote := peers.Of(r).Addr // invalid: no restriction of access names it
 	token, inQuery := tokenOf(r)
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if inQuery && !reads {
@@ -109,7 +109,7 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	if token != "" {
 		return s.parts.Access.Authenticate(r.Context(), token, remote, time.Now())
 	}
-	cookie, err := r.Cookie(access.SessionCookie(clients.Of(r).TLS))
+	cookie, err := r.Cookie(access.SessionCookie(peers.Of(r).TLS))
 	if err != nil {
 		return s.parts.Access.Authenticate(r.Context(), "", remote, time.Now())
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/provider"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // smallBody is the size limit of bodies, except of routes made by large.
@@ -40,27 +40,27 @@ const (
 
 // bodyMemory bounds the memory and the work of bodies.
 type bodyMemory struct {
-	submits *clients.Pool       // Options.BodyMemory bytes, for clients with a token
-	public  *clients.Pool       // Options.PublicBodyMemory bytes, for all others
+	submits *peers.Pool         // Options.BodyMemory bytes, for clients with a token
+	public  *peers.Pool         // Options.PublicBodyMemory bytes, for all others
 	slots   *semaphore.Weighted // one for each processor
-	pace    clients.Pace
+	pace    peers.Pace
 	refused *prometheus.CounterVec
 }
 
 func newBodyMemory(o Options, refused *prometheus.CounterVec) *bodyMemory {
 	return &bodyMemory{
-		submits: clients.NewPool(clients.Shares{Size: o.BodyMemory, First: o.maxSubmit()}),
-		public: clients.NewPool(clients.Shares{Size: o.PublicBodyMemory, First: provider.MaxBody,
+		submits: peers.NewPool(peers.Shares{Size: o.BodyMemory, First: o.maxSubmit()}),
+		public: peers.NewPool(peers.Shares{Size: o.PublicBodyMemory, First: provider.MaxBody,
 			Bodies: publicBodies, PerOwner: publicOfSender}),
 		slots: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
-		pace:  clients.PaceOf(o.MinRate, paceTime), refused: refused,
+		pace:  peers.PaceOf(o.MinRate, paceTime), refused: refused,
 	}
 }
 
 // capacity is the memory of a body, held until its request is answered.
 type capacity struct {
 	of     *bodyMemory
-	memory *clients.Body
+	memory *peers.Body
 	large  bool // its work needs a slot
 	slot   bool // one of bodyMemory.slots is held
 }
@@ -78,10 +78,10 @@ func (b *bodyMemory) begin(c echo.Context, limit int64) (*capacity, error) {
 
 // beginPublic begins the body of a client without a token. Its memory is shared by address.
 func (b *bodyMemory) beginPublic(c echo.Context, limit int64) (*capacity, error) {
-	return b.from(b.public, clients.Network(clients.Of(c.Request()).Addr).String(), c, limit)
+	return b.from(b.public, peers.Network(peers.Of(c.Request()).Addr).String(), c, limit)
 }
 
-func (b *bodyMemory) from(pool *clients.Pool, owner string, c echo.Context, limit int64) (*capacity,
+func (b *bodyMemory) from(pool *peers.Pool, owner string, c echo.Context, limit int64) (*capacity,
 	error) {
 	memory, err := pool.Begin(owner)
 	if err != nil {

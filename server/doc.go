@@ -11,7 +11,7 @@
 //     logged.
 //   - A route needs a token unless the table makes it public. A token bound to an account sees nothing else:
 //     the data of other accounts looks exactly like data that does not exist.
-//   - The address of a client is that of package clients: nobody can forge it by a header.
+//   - The address of a client is that of package peers: nobody can forge it by a header.
 //   - A body beyond its limit is refused unread. A large body is decoded while it arrives, and waits until
 //     there is memory for it.
 //

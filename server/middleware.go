@@ -15,7 +15,7 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // identify gives each request an id, for its answer and the log. The X-Request-Id of a proxy is kept if it is
@@ -99,7 +99,7 @@ func (s *Server) protect(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("Referrer-Policy", "no-referrer") // a URL may hold an access token
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		h.Set(echo.HeaderCacheControl, "no-store")
-		if s.opts.HSTS > 0 && clients.Of(c.Request()).TLS { // RFC 6797 section 7.2: never without TLS
+		if s.opts.HSTS > 0 && peers.Of(c.Request()).TLS { // RFC 6797 section 7.2: never without TLS
 			h.Set(echo.HeaderStrictTransportSecurity, fmt.Sprintf("max-age=%d", int(s.opts.HSTS.Seconds())))
 		}
 		return next(c)

@@ -7,20 +7,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // wrongProofs counts wrong tokens and signatures of public URLs. A right one is never refused, whatever else
 // its address sent: the address may be that of many people.
 type wrongProofs struct {
-	*clients.Proofs
+	*peers.Proofs
 	count *prometheus.CounterVec
 }
 
 // tooMany counts a wrong proof. Beyond the limit it returns the short answer to send instead of a page, and
 // the connection ends.
 func (w *wrongProofs) tooMany(c echo.Context) error {
-	limited, wait := w.Wrong(clients.Of(c.Request()).Addr, time.Now())
+	limited, wait := w.Wrong(peers.Of(c.Request()).Addr, time.Now())
 	if !limited {
 		w.count.WithLabelValues("told").Inc()
 		return nil

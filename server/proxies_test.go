@@ -21,7 +21,7 @@ import (
 	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // thisMachine is where the clients of tests come from.
@@ -67,7 +67,7 @@ func TestEverythingSeesTheClientBehindTheProxy(t *testing.T) {
 			h.setup(t, p)
 			o := Options{Listen: "127.0.0.1:0", ProxyProtocol: via.first != "",
 				Logger: log.logger()}
-			o.Proxies = clients.New(thisMachine, o.Logger)
+			o.Proxies = peers.New(thisMachine, o.Logger)
 			if via.tls {
 				files := testkit.NewCertificate(t)
 				files.Issue(t, "proxied")
@@ -217,7 +217,7 @@ func TestMonitorSeesTheClientBehindTheProxy(t *testing.T) {
 	p := newParts(t)
 	p.token(t, "prometheus", api.TokenRequest{Scopes: []api.Scope{api.ScopeMetrics},
 		Restrictions: &api.Restrictions{Addresses: []string{"203.0.113.9"}}})
-	m, err := NewMonitor(p.Access, p, Options{Listen: "127.0.0.1:0", Proxies: clients.New(thisMachine, nil)})
+	m, err := NewMonitor(p.Access, p, Options{Listen: "127.0.0.1:0", Proxies: peers.New(thisMachine, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestProxyWithoutItsHeaderIsNotServed(t *testing.T) {
 	var log logs
 	w := setup(t, func(o *Options) {
 		o.Logger, o.ProxyProtocol = log.logger(), true
-		o.Proxies = clients.New(thisMachine, o.Logger)
+		o.Proxies = peers.New(thisMachine, o.Logger)
 	})
 	conn, err := net.Dial("tcp", w.Addr())
 	if err != nil {
@@ -270,10 +270,10 @@ func TestHSTSNeedsTLS(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)
 	w := p.serve(t, Options{Listen: "127.0.0.1:0", HSTS: time.Hour,
-		Proxies: clients.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
+		Proxies: peers.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
 	untrusting := p.serve(t, Options{Listen: "127.0.0.1:0", HSTS: time.Hour})
 	off := p.serve(t, Options{Listen: "127.0.0.1:0",
-		Proxies: clients.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
+		Proxies: peers.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
 	for _, tt := range []struct {
 		name, proto, want string
 		w                 *world

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // senderPages are the public pages by which the owner of an address lets an account send as it. Their token
@@ -53,7 +53,7 @@ func (p senderPages) confirm(c echo.Context) error {
 	}
 	var stranger *access.Grant
 	err = p.audit.Do(ctx, audit.Change{
-		Who: stranger.Actor(clients.Of(r).String()), Action: "POST " + senders.Path, Request: requestID(c),
+		Who: stranger.Actor(peers.Of(r).String()), Action: "POST " + senders.Path, Request: requestID(c),
 		Asked: map[string]string{"sender": visit.Address}, Look: p.look,
 		Object: api.AuditObject{Kind: "account", ID: visit.Account, Account: visit.Account},
 	}, func(ctx context.Context) (any, error) { return p.proofs.Prove(ctx, visit) })

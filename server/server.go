@@ -21,7 +21,7 @@ import (
 	"github.com/postroom/postroom/internal/dialing"
 	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/traces"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // How long a client may take. A large body gets more, by its size.
@@ -41,7 +41,7 @@ type Options struct {
 	TLSCert string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
 	TLSKey  string // file of its key in PEM
 	// Proxies finds the address of each client; nil: no proxy is trusted
-	Proxies *clients.Proxies
+	Proxies *peers.Proxies
 	// ProxyProtocol makes Proxies send the PROXY protocol; false: nobody does
 	ProxyProtocol bool
 	Version       string // of Postroom, for stats and the OpenAPI document; empty: "dev"
@@ -82,7 +82,7 @@ func (o Options) withDefaults() Options {
 	o.Grace = cmp.Or(o.Grace, 10*time.Second)
 	o.Metrics = cmp.Or(o.Metrics, prometheus.NewRegistry())
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	o.Proxies = cmp.Or(o.Proxies, clients.New(nil, o.Logger))
+	o.Proxies = cmp.Or(o.Proxies, peers.New(nil, o.Logger))
 	return o
 }
 
@@ -102,9 +102,9 @@ type Server struct {
 	log      *slog.Logger
 	draining atomic.Bool
 	bodies   *bodyMemory
-	gate     *clients.Gate
+	gate     *peers.Gate
 	proofs   *wrongProofs
-	forms    *clients.Proofs // counts public forms by network
+	forms    *peers.Proofs // counts public forms by network
 	pages    *publicPages
 	csrf     *http.CrossOriginProtection
 }
@@ -146,12 +146,12 @@ func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 		csrf: http.NewCrossOriginProtection(),
 	}
 	s.bodies = newBodyMemory(o, s.metrics.bodies)
-	s.gate = clients.NewGate(clients.GateLimits{Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress,
+	s.gate = peers.NewGate(peers.GateLimits{Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress,
 		Count: s.metrics.connections, Setting: "http.maxConnections", Logger: o.Logger})
-	s.proofs = &wrongProofs{Proofs: clients.NewProofs(o.WrongProofs), count: s.metrics.wrongProofs}
-	s.forms = clients.NewProofs(o.FormsPerMinute)
+	s.proofs = &wrongProofs{Proofs: peers.NewProofs(o.WrongProofs), count: s.metrics.wrongProofs}
+	s.forms = peers.NewProofs(o.FormsPerMinute)
 	s.echo.HTTPErrorHandler = s.answerError
-	s.echo.IPExtractor = func(r *http.Request) string { return clients.Of(r).String() }
+	s.echo.IPExtractor = func(r *http.Request) string { return peers.Of(r).String() }
 	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
 	return s
 }
@@ -163,7 +163,7 @@ func (s *Server) listen() error {
 	}
 	s.listener = listener
 	if s.opts.ProxyProtocol {
-		s.listener = s.opts.Proxies.Listen(listener, "http.proxyProtocol", clients.ClientFirst)
+		s.listener = s.opts.Proxies.Listen(listener, "http.proxyProtocol", peers.ClientFirst)
 	}
 	s.listener = s.gate.Listen(s.listener, s.opts.Proxies)
 	if s.opts.TLSCert == "" && s.opts.TLSKey == "" {
@@ -234,7 +234,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // connContext keeps who is at the other end of a connection, and its pass.
 func connContext(ctx context.Context, conn net.Conn) context.Context {
-	return clients.PassContext(clients.ConnContext(ctx, conn), conn)
+	return peers.PassContext(peers.ConnContext(ctx, conn), conn)
 }
 
 // stop drains and closes the server. The context of Run has ended; its values are still used.

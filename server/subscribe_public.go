@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 const (
@@ -33,7 +33,7 @@ type subscribeRoutes struct {
 	asks   *audience.Confirmations
 	pages  *publicPages
 	proofs *wrongProofs
-	sent   *clients.Proofs // counts forms by network
+	sent   *peers.Proofs // counts forms by network
 	box    *outbox.Outbox
 	log    *slog.Logger
 }
@@ -111,7 +111,7 @@ func readForm(c echo.Context) (in visitorForm, err error) {
 
 // takeForm takes a form. All that it takes get one answer, after the same time.
 func (s subscribeRoutes) takeForm(c echo.Context) error {
-	if limited, wait := s.sent.Wrong(clients.Of(c.Request()).Addr, time.Now()); limited {
+	if limited, wait := s.sent.Wrong(peers.Of(c.Request()).Addr, time.Now()); limited {
 		s.asks.FormLimited()
 		many := fault.New(fault.Limited, "TooManyForms", "Too many forms from your network; try again in a minute")
 		many.RetryAfter = wait

@@ -8,7 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/feedback/tracking"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // trackingRoutes count opens and clicks. They never wait, and work while Redis is unreachable.
@@ -93,5 +93,5 @@ func hitToken(c echo.Context) string {
 // visitOf returns the request as package tracking has it.
 func visitOf(c echo.Context) tracking.Visit {
 	r := c.Request()
-	return tracking.Visit{Method: r.Method, Header: r.Header, Remote: clients.Of(r).Addr}
+	return tracking.Visit{Method: r.Method, Header: r.Header, Remote: peers.Of(r).Addr}
 }

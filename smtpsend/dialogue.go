@@ -44,7 +44,7 @@ type recorder struct {
 	first  [dialogueFirst]recorded
 	last   [dialogueLast]recorded // a ring
 	server int                    // connections so far
-	veiled bool                   // the server has not shown to be an SMTP server (stranger.go)
+	veiled bool                   // the server has not shown to be an SMTP server (notsmtp.go)
 }
 
 // recorded is one line before it is written as text.

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // outcomeKey is the key of the outcome of a change in a request's context.
@@ -99,7 +99,7 @@ func (u *UI) record(w http.ResponseWriter, r *http.Request, action string, objec
 	begun := false
 	grant, _ := r.Context().Value(grantKey{}).(*access.Grant)
 	err := u.Audit.Do(r.Context(), audit.Change{
-		Who: grant.Actor(clients.Of(r).String()), Action: action, Object: object, Request: requestID(w),
+		Who: grant.Actor(peers.Of(r).String()), Action: action, Object: object, Request: requestID(w),
 		Asked: asked,
 		Look:  u.Look,
 	}, func(ctx context.Context) (any, error) {
@@ -171,17 +171,17 @@ func (u *UI) noteRefusal(w http.ResponseWriter, r *http.Request, grant *access.G
 	if !strings.Contains(action, " ") {
 		action = r.Method + " " + action
 	}
-	u.Audit.Note(api.AuditEntry{Who: grant.Actor(clients.Of(r).String()), Result: api.AuditRefused,
+	u.Audit.Note(api.AuditEntry{Who: grant.Actor(peers.Of(r).String()), Result: api.AuditRefused,
 		Action: action, Reason: f.Message, Request: requestID(w)})
 }
 
 // noteLogout records the end of a session, if there is one. It does not keep anybody from logging out.
 func (u *UI) noteLogout(w http.ResponseWriter, r *http.Request, cookie string) {
-	grant, err := u.Access.Session(r.Context(), cookie, clients.Of(r).Addr, time.Now())
+	grant, err := u.Access.Session(r.Context(), cookie, peers.Of(r).Addr, time.Now())
 	if err != nil {
 		return
 	}
-	if err := u.Audit.Login(r.Context(), grant.Actor(clients.Of(r).String()), "logout",
+	if err := u.Audit.Login(r.Context(), grant.Actor(peers.Of(r).String()), "logout",
 		requestID(w)); err != nil {
 		u.log.WarnContext(r.Context(), "logout not written to the audit log", "token_id", grant.TokenID, "error",
 			err)

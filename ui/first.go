@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // first are the requests that fill an empty page, by the page.
@@ -56,7 +56,7 @@ func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) +
 
 // baseOf returns the address of this Postroom as the browser knows it.
 func baseOf(r *http.Request) string {
-	if clients.Of(r).TLS {
+	if peers.Of(r).TLS {
 		return "https://" + r.Host
 	}
 	return "http://" + r.Host

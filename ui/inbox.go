@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // Demo are the pages that only `postroom demo` has: the mail that its relay caught, and a link that logs in
@@ -60,7 +60,7 @@ func (u *UI) enterDemo(w http.ResponseWriter, r *http.Request) error {
 		return fault.New(fault.NotFound, "",
 			"This link does not work, or was used: it works once. Log in with the token that the demo shows")
 	}
-	by := access.Client{Addr: clients.Of(r).Addr, Agent: r.UserAgent()}
+	by := access.Client{Addr: peers.Of(r).Addr, Agent: r.UserAgent()}
 	cookie, err := u.Access.Login(r.Context(), demo.Token, by, time.Now())
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (u *UI) enterDemo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who := grant.Actor(clients.Of(r).String())
+	who := grant.Actor(peers.Of(r).String())
 	who.Kind, who.Session = audit.Session, access.SessionID(cookie)
 	if err := u.Audit.Login(r.Context(), who, "login", requestID(w)); err != nil {
 		return errors.Join(err, u.Access.Logout(r.Context(), cookie))

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 	"github.com/postroom/postroom/server/people"
 )
 
@@ -70,14 +70,14 @@ func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 // openSession opens a session for who fills in the form of the login, and returns its cookie. A token that
 // could not see the pages opens none.
 func (u *UI) openSession(r *http.Request) (cookie string, who api.AuditActor, err error) {
-	form, by := r.PostForm, access.Client{Addr: clients.Of(r).Addr, Agent: r.UserAgent()}
+	form, by := r.PostForm, access.Client{Addr: peers.Of(r).Addr, Agent: r.UserAgent()}
 	if form.Has("name") {
 		cookie, grant, err := u.Access.LoginPerson(r.Context(), access.Password{Name: form.Get("name"),
 			Password: form.Get("password"), Code: form.Get("code")}, by, time.Now())
 		if err != nil {
 			return "", who, err
 		}
-		return cookie, grant.Actor(clients.Of(r).String()), nil
+		return cookie, grant.Actor(peers.Of(r).String()), nil
 	}
 	token := strings.TrimSpace(form.Get("token"))
 	grant, err := u.Access.Authenticate(r.Context(), token, by.Addr, time.Now())
@@ -90,14 +90,14 @@ func (u *UI) openSession(r *http.Request) (cookie string, who api.AuditActor, er
 	if err != nil {
 		return "", who, err
 	}
-	who = grant.Actor(clients.Of(r).String())
+	who = grant.Actor(peers.Of(r).String())
 	who.Kind, who.Session = audit.Session, access.SessionID(cookie)
 	return cookie, who, nil
 }
 
 // loginRefused shows the form with the reason. It returns errors that are not about who logs in.
 func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
-	who := (*access.Grant)(nil).Actor(clients.Of(r).String())
+	who := (*access.Grant)(nil).Actor(peers.Of(r).String())
 	if wrong, ok := errors.AsType[*people.WrongLogin](err); ok {
 		who.Name = wrong.Person
 	}

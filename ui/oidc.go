@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 	"github.com/postroom/postroom/server/people/oidc"
 )
 
@@ -48,7 +48,7 @@ func (u *UI) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 		return noPage(w, r)
 	}
 	var secret, next string
-	if cookie, err := r.Cookie(access.CookieName(signOnCookie, clients.Of(r).TLS)); err == nil {
+	if cookie, err := r.Cookie(access.CookieName(signOnCookie, peers.Of(r).TLS)); err == nil {
 		secret, next, _ = strings.Cut(cookie.Value, ".")
 	}
 	next, err := url.QueryUnescape(next)
@@ -61,12 +61,12 @@ func (u *UI) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.signOnRefused(w, r, next, err)
 	}
-	by := access.Client{Addr: clients.Of(r).Addr, Agent: r.UserAgent()}
+	by := access.Client{Addr: peers.Of(r).Addr, Agent: r.UserAgent()}
 	cookie, grant, err := u.Access.LoginExternal(r.Context(), who, by, time.Now())
 	if err != nil {
 		return u.signOnRefused(w, r, next, err)
 	}
-	login := api.AuditEntry{Result: api.AuditDone, Action: "login", Who: grant.Actor(clients.Of(r).String()),
+	login := api.AuditEntry{Result: api.AuditDone, Action: "login", Who: grant.Actor(peers.Of(r).String()),
 		Request: requestID(w)}
 	if !strings.EqualFold(strings.TrimSpace(who.Name), grant.Person) {
 		login.Changes = []api.AuditChange{{Field: "alias", Before: grant.Person, After: who.Name}}
@@ -89,5 +89,5 @@ func (u *UI) signOnRefused(w http.ResponseWriter, r *http.Request, next string, 
 
 // signOnCookie returns the cookie of a login that was begun. It is Lax: the issuer sends the browser back.
 func (u *UI) signOnCookie(r *http.Request, value string, age int) *http.Cookie {
-	return newCookie(r, access.CookieName(signOnCookie, clients.Of(r).TLS), value, age)
+	return newCookie(r, access.CookieName(signOnCookie, peers.Of(r).TLS), value, age)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // grantKey is the key of the viewer's grant in a request's context. It is empty until guard knows the viewer.
@@ -26,7 +26,7 @@ func (u *UI) guard(admits func(*access.Grant, *http.Request) error, next handler
 			err = admits(grant, r)
 		}
 		if err == nil {
-			clients.Prove(r.Context())
+			peers.Prove(r.Context())
 			err = next(w, r)
 		}
 		u.noteRefusal(w, r, grant, err)
@@ -55,7 +55,7 @@ func (t table) known(next handler) handler {
 // session, a change must come from our own pages.
 func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if token := bearer(r); token != "" {
-		return u.Access.Authenticate(r.Context(), token, clients.Of(r).Addr, time.Now())
+		return u.Access.Authenticate(r.Context(), token, peers.Of(r).Addr, time.Now())
 	}
 	cookie, err := sessionCookieOf(r)
 	if err != nil {
@@ -64,7 +64,7 @@ func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if err := u.ownPage(r); err != nil {
 		return nil, err
 	}
-	return u.Access.Session(r.Context(), cookie.Value, clients.Of(r).Addr, time.Now())
+	return u.Access.Session(r.Context(), cookie.Value, peers.Of(r).Addr, time.Now())
 }
 
 // ownPage refuses a change from another site's page.
@@ -163,19 +163,19 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 
 // sessionCookie returns the cookie of a session.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
-	return newCookie(r, access.SessionCookie(clients.Of(r).TLS), value, age)
+	return newCookie(r, access.SessionCookie(peers.Of(r).TLS), value, age)
 }
 
 // newCookie returns a cookie for age seconds; -1 deletes it. It is Lax, not Strict, so that links in other
 // sites lead to their page. ownPage protects changes.
 func newCookie(r *http.Request, name, value string, age int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true,
-		Secure: clients.Of(r).TLS, SameSite: http.SameSiteLaxMode}
+		Secure: peers.Of(r).TLS, SameSite: http.SameSiteLaxMode}
 }
 
 // sessionCookieOf returns the cookie of a session.
 func sessionCookieOf(r *http.Request) (*http.Cookie, error) {
-	return r.Cookie(access.SessionCookie(clients.Of(r).TLS))
+	return r.Cookie(access.SessionCookie(peers.Of(r).TLS))
 }
 
 // bearer returns the Bearer token of a request (RFC 6750), or "".

@@ -49,8 +49,8 @@ import (
 	"github.com/postroom/postroom/outbox/templates/render"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/alerts"
-	"github.com/postroom/postroom/server/clients"
 	"github.com/postroom/postroom/server/erasure"
+	"github.com/postroom/postroom/server/peers"
 	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
@@ -237,7 +237,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 func (w *world) behind(trusted []netip.Prefix) *world {
 	w.t.Helper()
 	other := *w
-	other.Server = httptest.NewServer(clients.New(trusted, nil).Handler(w.Config.Handler))
+	other.Server = httptest.NewServer(peers.New(trusted, nil).Handler(w.Config.Handler))
 	w.t.Cleanup(other.Close)
 	return &other
 }

@@ -41,7 +41,7 @@
 //     delete tokens, and bring back deleted ones that were copied, but not make or widen one.
 //   - No token, cookie or hash of the bootstrap token is in Redis, in a log or in an error.
 //
-// The caller passes the address of a client, as package clients finds it. Access does not check that an
+// The caller passes the address of a client, as package peers finds it. Access does not check that an
 // account exists.
 //
 // # Redis

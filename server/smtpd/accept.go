@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // refuseTimeout bounds the writing of a refusal to a connection beyond the limit.
@@ -51,9 +51,9 @@ func temporary(err error) bool {
 // admit serves a connection in a goroutine of its own, unless there is no room for it.
 func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	w := newWire(conn, i.pace())
-	var client clients.Client // not known before the PROXY header
-	if !clients.Waits(conn) && !l.lmtp {
-		client, _ = clients.OfConn(conn) // fails for a PROXY header only
+	var client peers.Client // not known before the PROXY header
+	if !peers.Waits(conn) && !l.lmtp {
+		client, _ = peers.OfConn(conn) // fails for a PROXY header only
 	}
 	pass, ok := i.enter(w, l, client.Addr)
 	if !ok {
@@ -62,7 +62,7 @@ func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	}
 	go func() {
 		defer i.leave(w, pass)
-		client, err := clients.OfConn(conn)
+		client, err := peers.OfConn(conn)
 		if err != nil || !l.lmtp && !pass.Identify(client.Addr, time.Now()) {
 			return
 		}
@@ -75,7 +75,7 @@ func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 
 // enter registers a connection. It returns false if the gate has no room, and while the inlet stops. The
 // address is invalid if it is not counted.
-func (i *Inlet) enter(w *wire, l listener, remote netip.Addr) (*clients.Pass, bool) {
+func (i *Inlet) enter(w *wire, l listener, remote netip.Addr) (*peers.Pass, bool) {
 	pass := l.gate.Enter(remote, w.cut, time.Now())
 	if pass == nil {
 		return nil, false
@@ -92,7 +92,7 @@ func (i *Inlet) enter(w *wire, l listener, remote netip.Addr) (*clients.Pass, bo
 	return pass, true
 }
 
-func (i *Inlet) leave(w *wire, pass *clients.Pass) {
+func (i *Inlet) leave(w *wire, pass *peers.Pass) {
 	w.close()
 	pass.Leave()
 	i.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 const (
@@ -24,11 +24,11 @@ type body struct {
 	most    int64 // octets to keep, if the beginning is enough; 0: all
 	read    int64 // octets, kept or not
 	refused reply // why the content is refused; its code is 0 while it is not
-	memory  *clients.Body
+	memory  *peers.Body
 	held    int64 // of memory
 }
 
-func newBody(limit int64, memory *clients.Body) *body {
+func newBody(limit int64, memory *peers.Body) *body {
 	return &body{limit: limit, memory: memory}
 }
 

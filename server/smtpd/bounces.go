@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/bounce"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // Bounces takes bounces in. feedback.Bounces implements it.
@@ -65,7 +65,7 @@ func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	o.LoginTimeout = cmp.Or(o.LoginTimeout, bounceTime)
 	i := newInlet(o.Options, newBounceMetrics(o.Metrics))
 	i.bounces = to
-	i.memory = clients.NewPool(clients.Shares{Size: bounceMemory, First: keptOfBounce})
+	i.memory = peers.NewPool(peers.Shares{Size: bounceMemory, First: keptOfBounce})
 	// Each has a gate of its own: strangers cannot close the door of your own mail server.
 	smtp, lmtp := i.newGate("bounce.maxConnections"), i.newGate("bounce.maxConnections")
 	if err := cmp.Or(

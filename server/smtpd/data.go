@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // data takes the content of a message (RFC 5321 section 4.1.1.4).
@@ -37,7 +37,7 @@ func (s *session) data(ctx context.Context, arg string) reply {
 
 // newBody begins a message. Its memory is shared by accounts and tokens, on a bounce listener by addresses.
 func (s *session) newBody() *body {
-	owner := clients.Network(s.remote).String()
+	owner := peers.Network(s.remote).String()
 	if s.login != nil {
 		owner = s.login.account + " " + s.login.tokenID
 	}

@@ -17,7 +17,7 @@
 //   - A token crosses the network encrypted, or stays on the machine: without TLS, only clients on a loopback
 //     address may log in, unless Options.InsecureAuth is set, or a trusted proxy says that the client uses
 //     TLS to it.
-//   - The address of a client is that of package clients. A PROXY header of anybody but a trusted proxy ends
+//   - The address of a client is that of package peers. A PROXY header of anybody but a trusted proxy ends
 //     the conversation.
 //   - Each message counts as one request of its token's rate limit. A deleted token sends nothing more within
 //     half a minute, even on a connection that was open before.

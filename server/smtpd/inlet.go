@@ -21,7 +21,7 @@ import (
 	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/internal/dialing"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // Outbox takes the messages. outbox.Intake implements it.
@@ -47,7 +47,7 @@ type Options struct {
 	Hostname     string // name in the greeting; empty: os.Hostname
 	InsecureAuth bool   // accept tokens without TLS from other machines too
 	// Proxies send the PROXY protocol on Listen and ListenTLS; nil: nobody does
-	Proxies        *clients.Proxies
+	Proxies        *peers.Proxies
 	MaxMessage     int64 // bytes of a message; 0: 25 MB
 	MaxRecipients  int   // recipients of a message; 0: 1000
 	MaxConnections int   // connections at once; 0: 500
@@ -95,7 +95,7 @@ type Inlet struct {
 	cert      *dialing.Certificate // nil: no TLS
 	metrics   *metrics
 	log       maillog
-	memory    *clients.Pool       // Options.BodyMemory
+	memory    *peers.Pool         // Options.BodyMemory
 	turns     *semaphore.Weighted // for the outbox, taken by messages that hold some of memory
 
 	mu       sync.Mutex
@@ -107,7 +107,7 @@ type Inlet struct {
 // listener is one address of an Inlet.
 type listener struct {
 	net.Listener
-	gate     *clients.Gate
+	gate     *peers.Gate
 	implicit bool // TLS from the first byte
 	lmtp     bool // RFC 2033 is spoken
 }
@@ -140,21 +140,21 @@ func New(parts Parts, o Options) (*Inlet, error) {
 func newInlet(o Options, m *metrics) *Inlet {
 	o = o.withDefaults()
 	return &Inlet{
-		opts: o, metrics: m, log: maillog{o.Logger}, memory: clients.NewPool(clients.Shares{
+		opts: o, metrics: m, log: maillog{o.Logger}, memory: peers.NewPool(peers.Shares{
 			Size: o.BodyMemory, First: o.MaxMessage}),
 		turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))), open: map[*wire]bool{},
 	}
 }
 
 // newGate makes the gate of the listeners of one kind.
-func (i *Inlet) newGate(setting string) *clients.Gate {
-	return clients.NewGate(clients.GateLimits{Connections: i.opts.MaxConnections,
+func (i *Inlet) newGate(setting string) *peers.Gate {
+	return peers.NewGate(peers.GateLimits{Connections: i.opts.MaxConnections,
 		PerNetwork: i.opts.MaxConnectionsPerAddress, Count: i.metrics.connections, Setting: setting,
 		Logger: i.opts.Logger})
 }
 
 // pace is how fast a message must come.
-func (i *Inlet) pace() clients.Pace { return clients.PaceOf(i.opts.MinRate, i.opts.IdleTimeout) }
+func (i *Inlet) pace() peers.Pace { return peers.PaceOf(i.opts.MinRate, i.opts.IdleTimeout) }
 
 func (i *Inlet) loadCertificate() (err error) {
 	if i.opts.TLSCert == "" {
@@ -180,9 +180,9 @@ func (i *Inlet) listen(setting, address string, l listener) (err error) {
 		return fmt.Errorf("%s: %w", setting, err)
 	}
 	if i.opts.Proxies != nil && !l.lmtp {
-		first := clients.ServerFirst
+		first := peers.ServerFirst
 		if l.implicit {
-			first = clients.ClientFirst
+			first = peers.ClientFirst
 		}
 		l.Listener = i.opts.Proxies.Listen(l.Listener, i.proxySetting(), first)
 	}

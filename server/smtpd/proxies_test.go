@@ -18,13 +18,13 @@ import (
 	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
 // thisMachine are proxies on the machine of the tests.
-func thisMachine(log *slog.Logger) *clients.Proxies {
-	return clients.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, log)
+func thisMachine(log *slog.Logger) *peers.Proxies {
+	return peers.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, log)
 }
 
 // proxied is a connection of a proxy for a client at an address.
@@ -160,10 +160,10 @@ func TestProxyWithoutItsHeader(t *testing.T) {
 // TestForgedProxyHeader: the header of a client that is no trusted proxy ends the conversation. A log line
 // tells the operator of a proxy what to set.
 func TestForgedProxyHeader(t *testing.T) {
-	stranger := clients.New([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, nil)
+	stranger := peers.New([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, nil)
 	for _, tt := range []struct {
 		name    string
-		proxies *clients.Proxies
+		proxies *peers.Proxies
 		version byte
 		replies string
 	}{

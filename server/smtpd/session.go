@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // Bounds on the mistakes of a client. Beyond them the conversation ends.
@@ -29,7 +29,7 @@ type session struct {
 	began  time.Time
 	tls    bool
 	lmtp   bool
-	pass   *clients.Pass // of the connection; nil in tests
+	pass   *peers.Pass // of the connection; nil in tests
 
 	proxyTLS bool // a trusted proxy says that the client uses TLS to it
 

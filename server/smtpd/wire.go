@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // Sizes of what is read at once. A line of AUTH may have 12,288 octets (RFC 4954 section 4); a command needs
@@ -34,12 +34,12 @@ var (
 // wire is one connection: lines and content in, replies out, each with its timeout. Replies to commands that
 // came in together go out together (RFC 2920).
 type wire struct {
-	pace clients.Pace // of a message; Every is its longest silence
+	pace peers.Pace // of a message; Every is its longest silence
 	r    *bufio.Reader
 	w    *bufio.Writer
 
-	window clients.Window // of the message that comes in
-	until  time.Time      // its end; zero: a new one begins
+	window peers.Window // of the message that comes in
+	until  time.Time    // its end; zero: a new one begins
 
 	raw net.Conn // beneath TLS
 
@@ -49,7 +49,7 @@ type wire struct {
 	waiting  bool // between commands, so drain may interrupt
 }
 
-func newWire(conn net.Conn, pace clients.Pace) *wire {
+func newWire(conn net.Conn, pace peers.Pace) *wire {
 	w := &wire{raw: conn, conn: conn, pace: pace}
 	w.r, w.w = bufio.NewReaderSize(content{w}, readBuffer), bufio.NewWriterSize(sink{w}, 1<<10)
 	return w

@@ -1,4 +1,4 @@
-// Package clients knows the clients of a process: who they are, and how much of it they can take. Packages
+// Package peers knows the clients of a process: who they are, and how much of it they can take. Packages
 // server, server/smtpd and ui ask only this package, so limits, logs, tracking and the restrictions of tokens
 // see the same address.
 //
@@ -49,4 +49,4 @@
 //   - It logs one line a minute at most for each gate, with the number of connections since the last one.
 //
 // The package keeps no state beyond the process, and owns no Redis keys. Each process has limits of its own.
-package clients
+package peers

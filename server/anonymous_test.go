@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/signedtoken"
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // unfinished sends a POST with a declared length, and less than that of its body.
@@ -108,7 +108,7 @@ func TestANeighbourCannotTakeAllMemory(t *testing.T) {
 func TestSlowSendersAreCut(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.bodies.pace = clients.Pace{Bytes: 1 << 20, Every: 50 * time.Millisecond}
+	w.bodies.pace = peers.Pace{Bytes: 1 << 20, Every: 50 * time.Millisecond}
 	half := `{"text":"` + strings.Repeat("x", 64<<10)
 	conn := unfinished(t, w, "/v1/submit", w.parts.secret(adminToken), 2<<20, half)
 	if got := statusOf(t, conn); got != http.StatusRequestTimeout {
@@ -138,7 +138,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 func TestWrongLinksAreLimited(t *testing.T) {
 	t.Parallel()
 	h := setupHits(t)
-	h.proofs.Proofs = clients.NewProofs(2)
+	h.proofs.Proofs = peers.NewProofs(2)
 	for i, want := range []int{404, 404, 429, 429} {
 		resp, _ := h.visit(t, http.MethodGet, "/c/wrong")
 		if resp.StatusCode != want || want == 429 && resp.Header.Get("Retry-After") == "" {

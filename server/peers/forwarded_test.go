@@ -1,4 +1,4 @@
-package clients_test
+package peers_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // trusted are the proxies of these tests.
@@ -17,21 +17,21 @@ var trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustPars
 	netip.MustParsePrefix("127.0.0.1/32")}
 
 // see returns what a handler behind Proxies sees of a request from peer with header lines ("Name: value").
-func see(p *clients.Proxies, peer string, lines ...string) (got clients.Client) {
+func see(p *peers.Proxies, peer string, lines ...string) (got peers.Client) {
 	r := httptest.NewRequest(http.MethodGet, "http://postroom.test/", nil)
 	r.RemoteAddr = peer
 	for _, line := range lines {
 		name, value, _ := strings.Cut(line, ":")
 		r.Header.Add(name, strings.TrimSpace(value))
 	}
-	p.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = clients.Of(r) })).
+	p.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = peers.Of(r) })).
 		ServeHTTP(httptest.NewRecorder(), r)
 	return got
 }
 
 func TestForwardedAddress(t *testing.T) {
 	t.Parallel()
-	p := clients.New(trusted, nil)
+	p := peers.New(trusted, nil)
 	const proxy = "10.0.0.1:4711"
 	for _, tt := range []struct {
 		name, peer string
@@ -107,11 +107,11 @@ func TestWithoutHandlerThePeerIsTheClient(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "https://postroom.test/", nil)
 	r.RemoteAddr = "192.0.2.1:4711"
 	r.Header.Set("X-Forwarded-For", "203.0.113.9")
-	if got := clients.Of(r); got.String() != "192.0.2.1" || !got.TLS {
+	if got := peers.Of(r); got.String() != "192.0.2.1" || !got.TLS {
 		t.Errorf("the client is %+v", got)
 	}
 	r.RemoteAddr = "@"
-	if got := clients.Of(r); got.Addr.IsValid() {
+	if got := peers.Of(r); got.Addr.IsValid() {
 		t.Errorf("what is no address became %v", got)
 	}
 }
@@ -121,7 +121,7 @@ func TestWithoutHandlerThePeerIsTheClient(t *testing.T) {
 func TestUntrustedHeadersAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	p := clients.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
+	p := peers.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
 		see(p, "198.51.100.1:1", "X-Forwarded-For: 203.0.113.9")
 		see(p, "192.168.0.1:1", "Forwarded: for=203.0.113.9")
@@ -143,7 +143,7 @@ func FuzzClientsCannotForge(f *testing.F) {
 		"\x00"} {
 		f.Add(seed)
 	}
-	p := clients.New(trusted, nil)
+	p := peers.New(trusted, nil)
 	f.Fuzz(func(t *testing.T, claim string) {
 		for _, h := range []http.Header{
 			{"X-Forwarded-For": {claim + ", 203.0.113.9"}, "Forwarded": {claim}},
@@ -154,7 +154,7 @@ func FuzzClientsCannotForge(f *testing.F) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.RemoteAddr, r.Header = "10.0.0.1:1", h
 			p.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				if got := clients.Of(r).String(); got != "203.0.113.9" {
+				if got := peers.Of(r).String(); got != "203.0.113.9" {
 					t.Errorf("%q makes the client %s", h, got)
 				}
 			})).ServeHTTP(httptest.NewRecorder(), r)

@@ -1,4 +1,4 @@
-package clients_test
+package peers_test
 
 import (
 	"io"
@@ -13,7 +13,7 @@ import (
 	"github.com/pires/go-proxyproto"
 	"github.com/pires/go-proxyproto/tlvparse"
 
-	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/peers"
 )
 
 // wires is a listener whose connections are made by a test.
@@ -36,11 +36,11 @@ func (p peered) RemoteAddr() net.Addr {
 func (w wires) Accept() (net.Conn, error) { return peered{<-w.made, w.peer}, nil }
 
 // accepted returns both ends of a connection through Listen, and its log.
-func accepted(t *testing.T, peer string, first clients.First) (client, server net.Conn,
+func accepted(t *testing.T, peer string, first peers.First) (client, server net.Conn,
 	log *strings.Builder) {
 	t.Helper()
 	log = &strings.Builder{}
-	p := clients.New(trusted, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	p := peers.New(trusted, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	w := wires{peer: peer, made: make(chan net.Conn, 1)}
 	client, far := net.Pipe()
 	w.made <- far
@@ -80,39 +80,39 @@ func TestProxyHeader(t *testing.T) {
 	const proxy, stranger = "10.0.0.1:4711", "192.0.2.7:1"
 	for _, tt := range []struct {
 		name, peer string
-		first      clients.First
+		first      peers.First
 		sent       string
 		want       string // the client; empty: the connection is closed
 		tls        bool
 		logged     string
 	}{
-		{"v1", proxy, clients.ClientFirst, "PROXY TCP4 203.0.113.9 10.0.0.1 4711 25\r\nhello", "203.0.113.9",
+		{"v1", proxy, peers.ClientFirst, "PROXY TCP4 203.0.113.9 10.0.0.1 4711 25\r\nhello", "203.0.113.9",
 			false, ""},
-		{"v1, IPv6", proxy, clients.ServerFirst, "PROXY TCP6 2a00::1 2001:db8::1 4711 25\r\nhello", "2a00::1",
+		{"v1, IPv6", proxy, peers.ServerFirst, "PROXY TCP6 2a00::1 2001:db8::1 4711 25\r\nhello", "2a00::1",
 			false, ""},
-		{"v1, the proxy itself", proxy, clients.ClientFirst, "PROXY UNKNOWN\r\nhello", "10.0.0.1", false, ""},
-		{"v2", proxy, clients.ClientFirst, header(t, proxyproto.PROXY, false) + "hello", "2a00::1", false, ""},
-		{"v2 over TLS", proxy, clients.ServerFirst, header(t, proxyproto.PROXY, true) + "hello", "2a00::1", true,
+		{"v1, the proxy itself", proxy, peers.ClientFirst, "PROXY UNKNOWN\r\nhello", "10.0.0.1", false, ""},
+		{"v2", proxy, peers.ClientFirst, header(t, proxyproto.PROXY, false) + "hello", "2a00::1", false, ""},
+		{"v2 over TLS", proxy, peers.ServerFirst, header(t, proxyproto.PROXY, true) + "hello", "2a00::1", true,
 			""},
-		{"v2, a health check", proxy, clients.ClientFirst, header(t, proxyproto.LOCAL, false) + "hello",
+		{"v2, a health check", proxy, peers.ClientFirst, header(t, proxyproto.LOCAL, false) + "hello",
 			"10.0.0.1", false, ""},
-		{"none", proxy, clients.ClientFirst, "hello, this is no header", "", false,
+		{"none", proxy, peers.ClientFirst, "hello, this is no header", "", false,
 			"set http.proxyProtocol to false"},
-		{"garbage", proxy, clients.ClientFirst, "PROXY TCP4 here there 1 2\r\nhello", "", false,
+		{"garbage", proxy, peers.ClientFirst, "PROXY TCP4 here there 1 2\r\nhello", "", false,
 			"wrong PROXY header"},
-		{"silence", proxy, clients.ServerFirst, "", "", false, "signature not present"},
-		{"half of it", proxy, clients.ClientFirst, "PROXY TC", "", false, "level=WARN"},
-		{"a stranger without", stranger, clients.ClientFirst, "hello", "192.0.2.7", false, ""},
-		{"a stranger with one", stranger, clients.ClientFirst, header(t, proxyproto.PROXY, true) + "hello", "",
+		{"silence", proxy, peers.ServerFirst, "", "", false, "signature not present"},
+		{"half of it", proxy, peers.ClientFirst, "PROXY TC", "", false, "level=WARN"},
+		{"a stranger without", stranger, peers.ClientFirst, "hello", "192.0.2.7", false, ""},
+		{"a stranger with one", stranger, peers.ClientFirst, header(t, proxyproto.PROXY, true) + "hello", "",
 			false, "set http.trustedProxies to its address"},
-		{"a stranger who waits to be greeted", stranger, clients.ServerFirst, "hello", "192.0.2.7", false, ""},
+		{"a stranger who waits to be greeted", stranger, peers.ServerFirst, "hello", "192.0.2.7", false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client, server, log := accepted(t, tt.peer, tt.first)
 				go func() { _, _ = io.WriteString(client, tt.sent) }()
 				began := time.Now()
-				got, err := clients.OfConn(server)
+				got, err := peers.OfConn(server)
 				if took := time.Since(began); took > 5*time.Second {
 					t.Errorf("waited %s", took)
 				}
@@ -142,9 +142,9 @@ func TestWrongHeadersAreLoggedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		p := clients.New(trusted, slog.New(slog.NewTextHandler(&log, nil)))
+		p := peers.New(trusted, slog.New(slog.NewTextHandler(&log, nil)))
 		w := wires{peer: "10.0.0.1:1", made: make(chan net.Conn, 1)}
-		l := p.Listen(w, "smtpd.proxyProtocol", clients.ServerFirst)
+		l := p.Listen(w, "smtpd.proxyProtocol", peers.ServerFirst)
 		for range 10 {
 			client, far := net.Pipe()
 			w.made <- far
@@ -153,7 +153,7 @@ func TestWrongHeadersAreLoggedOnceAMinute(t *testing.T) {
 				t.Fatal(err)
 			}
 			client.Close()
-			if _, err := clients.OfConn(conn); err == nil {
+			if _, err := peers.OfConn(conn); err == nil {
 				t.Error("served without a header")
 			}
 			conn.Close()
