@@ -90,7 +90,7 @@ type HTTP struct {
 	HSTS time.Duration `key:"hsts" default:"8760h" min:"0" max:"17520h" doc:"How long browsers that came over TLS use nothing but TLS with this host name (Strict-Transport-Security), on all of its ports. Sent if the client uses TLS: http.tls is set, or a trusted proxy says so. 0: never."`
 
 	MaxConnections           int  `key:"maxConnections" default:"4096" min:"16" max:"100000" doc:"Maximum concurrent HTTP connections. Beyond it, the oldest connection that has sent no valid token makes room for a new one."`
-	MaxConnectionsPerAddress int  `key:"maxConnectionsPerAddress" default:"256" min:"1" max:"100000" doc:"Maximum concurrent HTTP connections from one address (IPv6: /64) that have sent no valid token. Trusted proxies are not limited. See Strangers."`
+	MaxConnectionsPerAddress int  `key:"maxConnectionsPerAddress" default:"256" min:"1" max:"100000" doc:"Maximum concurrent HTTP connections from one address (IPv6: /64) that have sent no valid token. Trusted proxies are not limited."`
 	BodyMemory               Size `key:"bodyMemory" default:"256MB" min:"1MB" max:"64GB" doc:"Memory for the request bodies of clients with a token, while they arrive and are worked on. An account, or a token without one, gets at most as much as is left for all others. It is at least the size of the largest body."`
 	PublicBodyMemory         Size `key:"publicBodyMemory" default:"32MB" min:"4MB" max:"1GB" doc:"The same for webhooks of providers, which need no token."`
 	MinRate                  Size `key:"minRate" default:"4KB" min:"1" max:"1MB" doc:"Bytes a second with which a request body must arrive, measured over 30 seconds, and over 5 minutes with SMTP. Slower ones are cut off."`

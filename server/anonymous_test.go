@@ -54,9 +54,9 @@ func TestUnknownProviderIsAnsweredUnread(t *testing.T) {
 	}
 }
 
-// TestStalledStrangersLeaveSubmitsAlone: bodies that were declared large and do not come hold no memory of
+// TestStalledUnauthenticatedClientsLeaveSubmitsAlone: bodies that were declared large and do not come hold no memory of
 // submits, little of their own, and only a few may be under way.
-func TestStalledStrangersLeaveSubmitsAlone(t *testing.T) {
+func TestStalledUnauthenticatedClientsLeaveSubmitsAlone(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage, o.BodyMemory = 2<<20, 1 })
 	before := w.bodies.public.Free()
@@ -129,7 +129,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	if got := w.do(t, "GET", "/v1/outbox", adminToken, ""); got.status != 200 {
 		t.Errorf("got %d beside silent connections", got.status)
 	}
-	if open := w.gate.Open(); open > 4 {
+	if open := w.limiter.Open(); open > 4 {
 		t.Errorf("%d are open", open)
 	}
 }

@@ -143,7 +143,7 @@ func contains(all []api.AuditChange, want api.AuditChange) bool {
 	return false
 }
 
-// TestRefusalsAreInTheLog: of strangers, of tokens without the right, and of objects of others.
+// TestRefusalsAreInTheLog: of unauthenticated clients, of tokens without the right, and of objects of others.
 func TestRefusalsAreInTheLog(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -436,6 +436,6 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	if strings.Contains(page, "wp-login") {
-		t.Error("strangers can make label values")
+		t.Error("unauthenticated clients can make label values")
 	}
 }

@@ -39,7 +39,7 @@ func (p senderPages) ask(c echo.Context) error {
 	return p.pages.show(c, http.StatusOK, v)
 }
 
-// confirm handles the button. Its entries in the audit log are those of a stranger.
+// confirm handles the button. Its entries in the audit log are those of an unauthenticated client.
 func (p senderPages) confirm(c echo.Context) error {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, requestBody)
@@ -51,9 +51,9 @@ func (p senderPages) confirm(c echo.Context) error {
 	if err != nil {
 		return p.failed(c, err)
 	}
-	var stranger *access.Grant
+	var anonymous *access.Grant
 	err = p.audit.Do(ctx, audit.Change{
-		Who: stranger.Actor(peers.Of(r).String()), Action: "POST " + senders.Path, Request: requestID(c),
+		Who: anonymous.Actor(peers.Of(r).String()), Action: "POST " + senders.Path, Request: requestID(c),
 		Asked: map[string]string{"sender": visit.Address}, Look: p.look,
 		Object: api.AuditObject{Kind: "account", ID: visit.Account, Account: visit.Account},
 	}, func(ctx context.Context) (any, error) { return p.proofs.Prove(ctx, visit) })

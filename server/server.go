@@ -102,7 +102,7 @@ type Server struct {
 	log      *slog.Logger
 	draining atomic.Bool
 	bodies   *bodyMemory
-	gate     *peers.Gate
+	limiter  *peers.ConnLimiter
 	proofs   *wrongProofs
 	forms    *peers.Proofs // counts public forms by network
 	pages    *publicPages
@@ -146,8 +146,9 @@ func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 		csrf: http.NewCrossOriginProtection(),
 	}
 	s.bodies = newBodyMemory(o, s.metrics.bodies)
-	s.gate = peers.NewGate(peers.GateLimits{Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress,
-		Count: s.metrics.connections, Setting: "http.maxConnections", Logger: o.Logger})
+	s.limiter = peers.NewConnLimiter(peers.ConnLimits{
+		Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress, Count: s.metrics.connections,
+		Setting: "http.maxConnections", Logger: o.Logger})
 	s.proofs = &wrongProofs{Proofs: peers.NewProofs(o.WrongProofs), count: s.metrics.wrongProofs}
 	s.forms = peers.NewProofs(o.FormsPerMinute)
 	s.echo.HTTPErrorHandler = s.answerError
@@ -165,7 +166,7 @@ func (s *Server) listen() error {
 	if s.opts.ProxyProtocol {
 		s.listener = s.opts.Proxies.Listen(listener, "http.proxyProtocol", peers.ClientFirst)
 	}
-	s.listener = s.gate.Listen(s.listener, s.opts.Proxies)
+	s.listener = s.limiter.Listen(s.listener, s.opts.Proxies)
 	if s.opts.TLSCert == "" && s.opts.TLSKey == "" {
 		return nil
 	}

@@ -37,7 +37,7 @@ type unsubscribeRoutes struct {
 }
 
 func plainPost(path string, h echo.HandlerFunc) route {
-	return route{method: http.MethodPost, path: path, right: public(), audited: unlogged("of strangers"),
+	return route{method: http.MethodPost, path: path, right: public(), audited: unlogged("of unauthenticated clients"),
 		bind: func(*Server, route) echo.HandlerFunc { return h }}
 }
 

@@ -201,7 +201,7 @@ func (c *session) judge(ctx context.Context, p Phase, verb string, r reply, err 
 		if e.Code != 0 && wordedAsSMTP(e) {
 			c.record.unveil()
 		}
-		e.forStrangers()
+		e.hideReply()
 	}
 	return e
 }

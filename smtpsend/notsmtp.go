@@ -11,35 +11,35 @@ import (
 // such as a database in the operator's network. What such a program says is told to nobody: it goes to the
 // log, at debug. Relays of the settings file (Relay.OperatorsOwn) are exempt.
 
-// untold is an error without the words of a server.
-type untold struct {
+// hiddenReply is an error without the words of a server.
+type hiddenReply struct {
 	error
 	said string
 }
 
 // Unwrap returns the error.
-func (u untold) Unwrap() error { return u.error }
+func (r hiddenReply) Unwrap() error { return r.error }
 
 // saidIn returns what a server said before an error; empty: the error tells it.
 func saidIn(err error) string {
-	u, _ := errors.AsType[untold](err)
-	return u.said
+	r, _ := errors.AsType[hiddenReply](err)
+	return r.said
 }
 
 // errNotSMTP is the cause of a refusal that an SMTP server would not word so.
 var errNotSMTP = errors.New("no answer of an SMTP server")
 
-// forStrangers removes the words of a server from a failure of the greeting or of EHLO, unless they are those
+// hideReply removes the words of a server from a failure of the greeting or of EHLO, unless they are those
 // of an SMTP server.
-func (e *Error) forStrangers() {
+func (e *Error) hideReply() {
 	greeting, other := errors.AsType[greetingError](e.Err)
 	switch {
 	case other:
-		e.Err = untold{greetingError{greeting.code, "its words are not shown"}, e.Err.Error()}
+		e.Err = hiddenReply{greetingError{greeting.code, "its words are not shown"}, e.Err.Error()}
 	case errors.Is(e.Err, errProtocol):
-		e.Err = untold{errProtocol, e.Err.Error()}
+		e.Err = hiddenReply{errProtocol, e.Err.Error()}
 	case e.Code != 0 && !wordedAsSMTP(e):
-		e.Err, e.Line = untold{errNotSMTP, e.Line}, fmt.Sprint(e.Code)
+		e.Err, e.Line = hiddenReply{errNotSMTP, e.Line}, fmt.Sprint(e.Code)
 	}
 }
 
@@ -64,13 +64,13 @@ func certificateOf(err error) error {
 	)
 	switch {
 	case errors.Is(err, errPin):
-		return untold{errPin, err.Error()}
+		return hiddenReply{errPin, err.Error()}
 	case errors.As(err, &host):
-		return untold{errors.New("the certificate is not valid for this host"), err.Error()}
+		return hiddenReply{errors.New("the certificate is not valid for this host"), err.Error()}
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return untold{errors.New("the certificate has expired or is not yet valid"), err.Error()}
+		return hiddenReply{errors.New("the certificate has expired or is not yet valid"), err.Error()}
 	case errors.As(err, &verification):
-		return untold{errors.New("the certificate is not signed by a known authority"), err.Error()}
+		return hiddenReply{errors.New("the certificate is not signed by a known authority"), err.Error()}
 	}
 	return err
 }

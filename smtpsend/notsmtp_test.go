@@ -135,7 +135,7 @@ func TestBannersAreNotTold(t *testing.T) {
 }
 
 // A certificate that was shown before SMTP began is not told either: it names hosts of another network.
-func TestCertificatesOfStrangersAreNotTold(t *testing.T) {
+func TestCertificatesOfOtherServersAreNotTold(t *testing.T) {
 	web := httptest.NewUnstartedServer(nil)
 	web.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	web.StartTLS()

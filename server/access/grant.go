@@ -56,7 +56,7 @@ func (g *Grant) Allows(scope api.Scope) bool {
 	return false
 }
 
-// Actor returns who the bearer is, for the audit log. A nil Grant is a stranger.
+// Actor returns who the bearer is, for the audit log. A nil Grant is an unauthenticated client.
 func (g *Grant) Actor(address string) api.AuditActor {
 	if g == nil {
 		return api.AuditActor{Kind: "stranger", Address: address}

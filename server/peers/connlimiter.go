@@ -11,17 +11,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// settled is the age from which a stranger's connection makes room for a new one of its network. Younger ones
-// may be about to prove themselves, so the new one is refused.
+// settled is the age from which a connection of an unauthenticated client makes room for a new one of its
+// network. Younger ones may be about to prove themselves, so the new one is refused.
 const settled = 10 * time.Second
 
 // quietFor is the least time between two lines of log.
 const quietFor = time.Minute
 
-// GateLimits are the limits of a gate. Zero values mean none.
-type GateLimits struct {
+// ConnLimits are the limits of a limiter. Zero values mean none.
+type ConnLimits struct {
 	Connections int // at once
-	PerNetwork  int // at once of strangers of one network
+	PerNetwork  int // at once of unauthenticated clients of one network
 	// Count counts connections by result: served, evicted, refused; nil: nothing is counted
 	Count *prometheus.CounterVec
 	// Setting is the name of the setting of Connections, for the log
@@ -29,42 +29,42 @@ type GateLimits struct {
 	Logger  *slog.Logger // nil: nothing is logged
 }
 
-// Gate admits connections. It is safe for concurrent use.
-type Gate struct {
-	limits GateLimits
+// ConnLimiter admits connections. It is safe for concurrent use.
+type ConnLimiter struct {
+	limits ConnLimits
 
 	mu        sync.Mutex
 	open      int
-	strangers list.List // of *Pass, oldest first
+	anonymous list.List // of *Pass, oldest first
 	networks  map[netip.Prefix]*network
 	closed    int       // connections that were refused or evicted since the last line of log
 	logged    time.Time // the last line
 }
 
-// network is what a gate keeps of a network with connections.
+// network is what a limiter keeps of a network with connections.
 type network struct {
-	strangers, proven list.List // of *Pass, oldest first
+	anonymous, proven list.List // of *Pass, oldest first
 }
 
 // Pass is one admitted connection.
 type Pass struct {
-	gate    *Gate
+	limiter *ConnLimiter
 	cut     func()
 	entered time.Time
-	// all below: guarded by gate.mu
+	// all below: guarded by limiter.mu
 	network        netip.Prefix // invalid: not known, or not counted
 	inAll, inOwn   *list.Element
 	proven, closed bool
 }
 
-// NewGate returns a gate.
-func NewGate(l GateLimits) *Gate {
+// NewConnLimiter returns a limiter.
+func NewConnLimiter(l ConnLimits) *ConnLimiter {
 	l.Logger = cmp.Or(l.Logger, slog.New(slog.DiscardHandler))
-	return &Gate{limits: l, networks: map[netip.Prefix]*network{}}
+	return &ConnLimiter{limits: l, networks: map[netip.Prefix]*network{}}
 }
 
-// Network returns the unit by which strangers are counted: an IPv4 address, or the /64 in which an IPv6 host
-// can choose any address. It is invalid for an invalid address.
+// Network returns the unit by which unauthenticated clients are counted: an IPv4 address, or the /64 in which
+// an IPv6 host can choose any address. It is invalid for an invalid address.
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	bits := 64
@@ -78,12 +78,12 @@ func Network(addr netip.Addr) netip.Prefix {
 // Enter admits a connection, or returns nil. An invalid address is not counted by network: it is that of a
 // proxy, or not known yet. cut closes the connection. It is called without locks if the connection must make
 // room. The caller calls Leave in any case.
-func (g *Gate) Enter(addr netip.Addr, cut func(), now time.Time) *Pass {
-	p := &Pass{gate: g, cut: cut, entered: now}
-	g.mu.Lock()
-	old, ok := g.admit(p, Network(addr), true)
-	g.note(old, ok, p, now)
-	g.mu.Unlock()
+func (c *ConnLimiter) Enter(addr netip.Addr, cut func(), now time.Time) *Pass {
+	p := &Pass{limiter: c, cut: cut, entered: now}
+	c.mu.Lock()
+	old, ok := c.admit(p, Network(addr), true)
+	c.note(old, ok, p, now)
+	c.mu.Unlock()
 	if old != nil {
 		old.cut()
 	}
@@ -96,18 +96,18 @@ func (g *Gate) Enter(addr netip.Addr, cut func(), now time.Time) *Pass {
 // Identify sets the address of a connection that was admitted without one. It returns false if the network
 // has too many; the connection has then left.
 func (p *Pass) Identify(addr netip.Addr, now time.Time) bool {
-	g := p.gate
-	g.mu.Lock()
+	c := p.limiter
+	c.mu.Lock()
 	if p.closed || p.network.IsValid() {
-		defer g.mu.Unlock()
+		defer c.mu.Unlock()
 		return !p.closed
 	}
-	g.remove(p)
+	c.remove(p)
 	p.closed = false
-	old, ok := g.admit(p, Network(addr), false)
+	old, ok := c.admit(p, Network(addr), false)
 	p.closed = !ok
-	g.note(old, ok, p, now)
-	g.mu.Unlock()
+	c.note(old, ok, p, now)
+	c.mu.Unlock()
 	if old != nil {
 		old.cut()
 	}
@@ -116,69 +116,69 @@ func (p *Pass) Identify(addr netip.Addr, now time.Time) bool {
 
 // admit adds p to the lists. It returns the pass that was removed to make room, if any, and false if there is
 // no room.
-func (g *Gate) admit(p *Pass, from netip.Prefix, first bool) (old *Pass, ok bool) {
-	if most := g.limits.PerNetwork; most > 0 && from.IsValid() && g.networks[from] != nil &&
-		g.networks[from].strangers.Len() >= most {
-		oldest := g.networks[from].strangers.Front().Value.(*Pass)
+func (c *ConnLimiter) admit(p *Pass, from netip.Prefix, first bool) (old *Pass, ok bool) {
+	if most := c.limits.PerNetwork; most > 0 && from.IsValid() && c.networks[from] != nil &&
+		c.networks[from].anonymous.Len() >= most {
+		oldest := c.networks[from].anonymous.Front().Value.(*Pass)
 		if p.entered.Sub(oldest.entered) < settled {
 			return nil, false
 		}
 		old = oldest
-	} else if most := g.limits.Connections; first && most > 0 && g.open >= most {
-		if old = g.oldest(from); old == nil {
+	} else if most := c.limits.Connections; first && most > 0 && c.open >= most {
+		if old = c.oldest(from); old == nil {
 			return nil, false
 		}
 	}
 	if old != nil {
-		g.remove(old)
+		c.remove(old)
 		old.closed = true
 	}
-	g.add(p, from)
+	c.add(p, from)
 	return old, true
 }
 
-// oldest returns the connection that makes room for one of a network: the oldest of a stranger, or the oldest
-// of another network that holds more than half of all; nil: none.
-func (g *Gate) oldest(from netip.Prefix) *Pass {
-	if front := g.strangers.Front(); front != nil {
+// oldest returns the connection that makes room for one of a network: the oldest of an unauthenticated
+// client, or the oldest of another network that holds more than half of all; nil: none.
+func (c *ConnLimiter) oldest(from netip.Prefix) *Pass {
+	if front := c.anonymous.Front(); front != nil {
 		return front.Value.(*Pass)
 	}
-	for prefix, own := range g.networks {
-		if prefix != from && own.proven.Len() > g.limits.Connections/2 {
+	for prefix, own := range c.networks {
+		if prefix != from && own.proven.Len() > c.limits.Connections/2 {
 			return own.proven.Front().Value.(*Pass)
 		}
 	}
 	return nil
 }
 
-// add puts p into the lists as a stranger.
-func (g *Gate) add(p *Pass, from netip.Prefix) {
-	g.open++
-	p.network, p.inAll = from, g.strangers.PushBack(p)
+// add puts p into the lists as that of an unauthenticated client.
+func (c *ConnLimiter) add(p *Pass, from netip.Prefix) {
+	c.open++
+	p.network, p.inAll = from, c.anonymous.PushBack(p)
 	if !from.IsValid() {
 		return
 	}
-	if g.networks[from] == nil {
-		g.networks[from] = new(network)
+	if c.networks[from] == nil {
+		c.networks[from] = new(network)
 	}
-	p.inOwn = g.networks[from].strangers.PushBack(p)
+	p.inOwn = c.networks[from].anonymous.PushBack(p)
 }
 
 // remove takes p out of all lists. It counts no more.
-func (g *Gate) remove(p *Pass) {
-	g.open--
-	own := g.networks[p.network]
+func (c *ConnLimiter) remove(p *Pass) {
+	c.open--
+	own := c.networks[p.network]
 	switch {
 	case !p.proven:
-		g.strangers.Remove(p.inAll)
+		c.anonymous.Remove(p.inAll)
 		if own != nil {
-			own.strangers.Remove(p.inOwn)
+			own.anonymous.Remove(p.inOwn)
 		}
 	case own != nil:
 		own.proven.Remove(p.inOwn)
 	}
-	if own != nil && own.strangers.Len() == 0 && own.proven.Len() == 0 {
-		delete(g.networks, p.network)
+	if own != nil && own.anonymous.Len() == 0 && own.proven.Len() == 0 {
+		delete(c.networks, p.network)
 	}
 }
 
@@ -188,16 +188,16 @@ func (p *Pass) Prove() {
 	if p == nil {
 		return
 	}
-	g := p.gate
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	own := g.networks[p.network]
+	c := p.limiter
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := c.networks[p.network]
 	if p.proven || p.closed {
 		return
 	}
-	g.strangers.Remove(p.inAll)
+	c.anonymous.Remove(p.inAll)
 	if own != nil {
-		own.strangers.Remove(p.inOwn)
+		own.anonymous.Remove(p.inOwn)
 		p.inOwn = own.proven.PushBack(p)
 	}
 	p.proven = true
@@ -208,31 +208,31 @@ func (p *Pass) Leave() {
 	if p == nil {
 		return
 	}
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
+	p.limiter.mu.Lock()
+	defer p.limiter.mu.Unlock()
 	if !p.closed {
 		p.closed = true
-		p.gate.remove(p)
+		p.limiter.remove(p)
 	}
 }
 
 // Open returns the number of connections.
-func (g *Gate) Open() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.open
+func (c *ConnLimiter) Open() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open
 }
 
 // note counts what became of p and of the pass that made room for it, and logs at most once in quiet.
-func (g *Gate) note(old *Pass, ok bool, p *Pass, now time.Time) {
+func (c *ConnLimiter) note(old *Pass, ok bool, p *Pass, now time.Time) {
 	result, from := "served", p.network
 	if !ok {
 		result = "refused"
 	}
-	if g.limits.Count != nil {
-		g.limits.Count.WithLabelValues(result).Inc()
+	if c.limits.Count != nil {
+		c.limits.Count.WithLabelValues(result).Inc()
 		if old != nil {
-			g.limits.Count.WithLabelValues("evicted").Inc()
+			c.limits.Count.WithLabelValues("evicted").Inc()
 		}
 	}
 	if ok && old == nil {
@@ -241,10 +241,10 @@ func (g *Gate) note(old *Pass, ok bool, p *Pass, now time.Time) {
 	if old != nil {
 		from = old.network
 	}
-	if g.closed++; now.Sub(g.logged) < quietFor {
+	if c.closed++; now.Sub(c.logged) < quietFor {
 		return
 	}
-	g.limits.Logger.Warn("too many connections: those of clients that have proven nothing are closed", "setting",
-		g.limits.Setting, "closed", g.closed, "open", g.open, "last_network", from.String())
-	g.logged, g.closed = now, 0
+	c.limits.Logger.Warn("too many connections: those of clients that have proven nothing are closed", "setting",
+		c.limits.Setting, "closed", c.closed, "open", c.open, "last_network", from.String())
+	c.logged, c.closed = now, 0
 }

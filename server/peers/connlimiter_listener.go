@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Listen returns a listener that admits connections through a gate. Proxies of the given list are counted in
-// all only: their clients are not told apart by connection. With the PROXY protocol, the client's address
-// counts as soon as it is known.
-func (g *Gate) Listen(l net.Listener, trusted *Proxies) net.Listener {
-	return &gateListener{Listener: l, gate: g, trusted: trusted}
+// Listen returns a listener that admits connections through the limiter. Proxies of the given list are
+// counted in all only: their clients are not told apart by connection. With the PROXY protocol, the client's
+// address counts as soon as it is known.
+func (c *ConnLimiter) Listen(l net.Listener, trusted *Proxies) net.Listener {
+	return &limitedListener{Listener: l, limiter: c, trusted: trusted}
 }
 
-type gateListener struct {
+type limitedListener struct {
 	net.Listener
-	gate    *Gate
+	limiter *ConnLimiter
 	trusted *Proxies
 }
 
 // Accept implements net.Listener. It closes connections for which there is no room.
-func (l *gateListener) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
@@ -34,7 +34,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 			c.cut.Store(true)
 			_ = conn.Close()
 		}
-		if c.pass = l.gate.Enter(l.address(conn), cut, time.Now()); c.pass == nil {
+		if c.pass = l.limiter.Enter(l.address(conn), cut, time.Now()); c.pass == nil {
 			cut() // nothing was read
 			continue
 		}
@@ -49,7 +49,7 @@ func (l *gateListener) Accept() (net.Conn, error) {
 
 // address returns the address by which a connection is counted. It is invalid for one that is counted in all
 // only, or whose client is not known yet.
-func (l *gateListener) address(conn net.Conn) netip.Addr {
+func (l *limitedListener) address(conn net.Conn) netip.Addr {
 	if Waits(conn) {
 		return netip.Addr{}
 	}

@@ -15,8 +15,8 @@ func TestClientsBehindAProxyAreToldApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	trusted := New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)
-	gate := NewGate(GateLimits{Connections: 100, PerNetwork: 1})
-	l := gate.Listen(trusted.Listen(below, "http.proxyProtocol", ClientFirst), trusted)
+	limiter := NewConnLimiter(ConnLimits{Connections: 100, PerNetwork: 1})
+	l := limiter.Listen(trusted.Listen(below, "http.proxyProtocol", ClientFirst), trusted)
 	defer l.Close()
 	for i, row := range []struct {
 		client string
@@ -38,7 +38,7 @@ func TestClientsBehindAProxyAreToldApart(t *testing.T) {
 			t.Errorf("connection %d, of %s: %v", i, row.client, err)
 		}
 	}
-	if open := gate.Open(); open != 2 {
+	if open := limiter.Open(); open != 2 {
 		t.Errorf("%d are open, want 2", open)
 	}
 }

@@ -12,9 +12,9 @@ import (
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // enter admits a connection that notes in cut that it was closed.
-func enter(g *Gate, addr string, at time.Duration, cut *[]string) *Pass {
+func enter(c *ConnLimiter, addr string, at time.Duration, cut *[]string) *Pass {
 	a, _ := netip.ParseAddr(addr)
-	return g.Enter(a, func() { *cut = append(*cut, addr) }, noon.Add(at))
+	return c.Enter(a, func() { *cut = append(*cut, addr) }, noon.Add(at))
 }
 
 func TestNetwork(t *testing.T) {
@@ -31,47 +31,47 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// TestTheOldestStrangerMakesRoom, never who has proven himself.
-func TestTheOldestStrangerMakesRoom(t *testing.T) {
+// TestTheOldestUnauthenticatedClientMakesRoom, never one that has proven who it is.
+func TestTheOldestUnauthenticatedClientMakesRoom(t *testing.T) {
 	var cut []string
-	g := NewGate(GateLimits{Connections: 3})
-	member := enter(g, "192.0.2.1", 0, &cut)
+	c := NewConnLimiter(ConnLimits{Connections: 3})
+	member := enter(c, "192.0.2.1", 0, &cut)
 	member.Prove()
-	enter(g, "192.0.2.2", 1, &cut)
-	enter(g, "192.0.2.3", 2, &cut)
-	fresh := enter(g, "192.0.2.4", 3, &cut)
-	if fmt.Sprint(cut) != "[192.0.2.2]" || g.Open() != 3 {
-		t.Fatalf("%v were closed, %d are open", cut, g.Open())
+	enter(c, "192.0.2.2", 1, &cut)
+	enter(c, "192.0.2.3", 2, &cut)
+	fresh := enter(c, "192.0.2.4", 3, &cut)
+	if fmt.Sprint(cut) != "[192.0.2.2]" || c.Open() != 3 {
+		t.Fatalf("%v were closed, %d are open", cut, c.Open())
 	}
 	fresh.Prove()
-	enter(g, "192.0.2.5", 4, &cut).Prove()
-	if enter(g, "192.0.2.6", 5, &cut) != nil {
+	enter(c, "192.0.2.5", 4, &cut).Prove()
+	if enter(c, "192.0.2.6", 5, &cut) != nil {
 		t.Error("a connection was admitted in place of one that is proven")
 	}
 	member.Leave()
 	member.Leave()
-	if enter(g, "192.0.2.6", 6, &cut) == nil || g.Open() != 3 {
-		t.Errorf("no room after one left: %d are open", g.Open())
+	if enter(c, "192.0.2.6", 6, &cut) == nil || c.Open() != 3 {
+		t.Errorf("no room after one left: %d are open", c.Open())
 	}
 }
 
-// TestANetworkHasItsShare: young strangers of one network keep further ones out, old ones make room.
+// TestANetworkHasItsShare: young connections of one network keep further ones out, old ones make room.
 func TestANetworkHasItsShare(t *testing.T) {
 	var cut []string
-	g := NewGate(GateLimits{Connections: 100, PerNetwork: 2})
-	enter(g, "2001:db8::1", 0, &cut)
-	enter(g, "2001:db8::2", 0, &cut)
-	if enter(g, "2001:db8::3", time.Second, &cut) != nil {
+	c := NewConnLimiter(ConnLimits{Connections: 100, PerNetwork: 2})
+	enter(c, "2001:db8::1", 0, &cut)
+	enter(c, "2001:db8::2", 0, &cut)
+	if enter(c, "2001:db8::3", time.Second, &cut) != nil {
 		t.Error("a third one was admitted")
 	}
-	if enter(g, "2001:db8:0:1::3", time.Second, &cut) == nil {
+	if enter(c, "2001:db8:0:1::3", time.Second, &cut) == nil {
 		t.Error("another network was refused")
 	}
-	if enter(g, "2001:db8::4", settled, &cut) == nil || fmt.Sprint(cut) != "[2001:db8::1]" {
+	if enter(c, "2001:db8::4", settled, &cut) == nil || fmt.Sprint(cut) != "[2001:db8::1]" {
 		t.Errorf("old ones made no room: %v", cut)
 	}
 	for range 9 {
-		if enter(g, "", 0, &cut) == nil {
+		if enter(c, "", 0, &cut) == nil {
 			t.Error("a connection without an address was counted by network")
 		}
 	}
@@ -81,31 +81,31 @@ func TestANetworkHasItsShare(t *testing.T) {
 // oldest one makes room for a neighbour, but not for itself.
 func TestOneNetworkCannotKeepAllOutByProofs(t *testing.T) {
 	var cut []string
-	g := NewGate(GateLimits{Connections: 4})
+	c := NewConnLimiter(ConnLimits{Connections: 4})
 	for i := range 4 {
-		enter(g, "192.0.2.1", time.Duration(i), &cut).Prove()
+		enter(c, "192.0.2.1", time.Duration(i), &cut).Prove()
 	}
-	if enter(g, "192.0.2.1", 9, &cut) != nil {
+	if enter(c, "192.0.2.1", 9, &cut) != nil {
 		t.Error("it made room for itself")
 	}
-	if enter(g, "192.0.2.2", 9, &cut) == nil || len(cut) != 1 {
+	if enter(c, "192.0.2.2", 9, &cut) == nil || len(cut) != 1 {
 		t.Errorf("a neighbour was kept out; closed: %v", cut)
 	}
 }
 
 func TestAnAddressKnownLaterCounts(t *testing.T) {
 	var cut []string
-	g := NewGate(GateLimits{Connections: 9, PerNetwork: 1})
-	first, second := enter(g, "", 0, &cut), enter(g, "", 0, &cut)
+	c := NewConnLimiter(ConnLimits{Connections: 9, PerNetwork: 1})
+	first, second := enter(c, "", 0, &cut), enter(c, "", 0, &cut)
 	client := netip.MustParseAddr("192.0.2.1")
 	if !first.Identify(client, noon) || second.Identify(client, noon) {
 		t.Error("the second of one address was admitted, or the first was not")
 	}
-	if second.Leave(); g.Open() != 1 {
-		t.Errorf("%d are open, want 1", g.Open())
+	if second.Leave(); c.Open() != 1 {
+		t.Errorf("%d are open, want 1", c.Open())
 	}
-	if first.Leave(); g.Open() != 0 || len(g.networks) != 0 || g.strangers.Len() != 0 {
-		t.Errorf("something is left: %d open, networks %v", g.Open(), g.networks)
+	if first.Leave(); c.Open() != 0 || len(c.networks) != 0 || c.anonymous.Len() != 0 {
+		t.Errorf("something is left: %d open, networks %v", c.Open(), c.networks)
 	}
 }
 

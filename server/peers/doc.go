@@ -1,6 +1,6 @@
-// Package peers knows the clients of a process: who they are, and how much of it they can take. Packages
-// server, server/smtpd and ui ask only this package, so limits, logs, tracking and the restrictions of tokens
-// see the same address.
+// Package peers knows who is at the other end of each connection, and limits how much of the process they can
+// take. Packages server, server/smtpd and ui ask only this package, so limits, logs, tracking and the
+// restrictions of tokens see the same address.
 //
 // # Who a client is
 //
@@ -34,9 +34,10 @@
 // Before clients have proven who they are, bounds protect the process from them. After that, bounds protect
 // them from each other.
 //
-//   - A [Gate] bounds connections, in all and by network: an IPv4 address, or the /64 of an IPv6 address.
-//     A connection is a stranger's until [Pass.Prove]. If there are too many, it closes the oldest one of a
-//     stranger. So a client that is about to prove itself always gets in, however many others stay silent.
+//   - A [ConnLimiter] bounds connections, in all and by network: an IPv4 address, or the /64 of an IPv6
+//     address. A client is unauthenticated until [Pass.Prove]. If there are too many connections, the
+//     limiter closes the oldest one of an unauthenticated client. So a client that is about to prove itself
+//     always gets in, however many others stay silent.
 //   - A [Pool] bounds the memory of bodies. Memory is taken as bytes arrive, never by a declared length. One
 //     owner gets at most as much as is left to all others.
 //   - A [Pace] cuts off slow senders.
@@ -46,7 +47,7 @@
 //
 //   - What it keeps of addresses is bounded by the number of connections, or by a constant.
 //   - It never refuses a valid proof because of wrong ones.
-//   - It logs one line a minute at most for each gate, with the number of connections since the last one.
+//   - It logs one line a minute at most for each limiter, with the number of connections since the last one.
 //
 // The package keeps no state beyond the process, and owns no Redis keys. Each process has limits of its own.
 package peers

@@ -117,7 +117,7 @@ func TestWithoutHandlerThePeerIsTheClient(t *testing.T) {
 }
 
 // TestUntrustedHeadersAreLoggedOnce: the operator's own proxy, in a private network, is not hidden by
-// strangers who send such headers.
+// untrusted clients that send such headers.
 func TestUntrustedHeadersAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -41,7 +41,7 @@ type listener struct {
 	setting string
 	first   First
 	missing atomic.Int64 // time of the last line about a missing header, in seconds since 1970
-	forged  atomic.Int64 // the same, about that of a stranger
+	forged  atomic.Int64 // the same, about one that an untrusted address sent
 }
 
 // Accept implements net.Listener.

@@ -77,7 +77,7 @@ func header(t *testing.T, command proxyproto.ProtocolVersionAndCommand, overTLS 
 
 func TestProxyHeader(t *testing.T) {
 	t.Parallel()
-	const proxy, stranger = "10.0.0.1:4711", "192.0.2.7:1"
+	const proxy, other = "10.0.0.1:4711", "192.0.2.7:1"
 	for _, tt := range []struct {
 		name, peer string
 		first      peers.First
@@ -102,10 +102,10 @@ func TestProxyHeader(t *testing.T) {
 			"wrong PROXY header"},
 		{"silence", proxy, peers.ServerFirst, "", "", false, "signature not present"},
 		{"half of it", proxy, peers.ClientFirst, "PROXY TC", "", false, "level=WARN"},
-		{"a stranger without", stranger, peers.ClientFirst, "hello", "192.0.2.7", false, ""},
-		{"a stranger with one", stranger, peers.ClientFirst, header(t, proxyproto.PROXY, true) + "hello", "",
+		{"a client without", other, peers.ClientFirst, "hello", "192.0.2.7", false, ""},
+		{"a client with one", other, peers.ClientFirst, header(t, proxyproto.PROXY, true) + "hello", "",
 			false, "set http.trustedProxies to its address"},
-		{"a stranger who waits to be greeted", stranger, peers.ServerFirst, "hello", "192.0.2.7", false, ""},
+		{"a client who waits to be greeted", other, peers.ServerFirst, "hello", "192.0.2.7", false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

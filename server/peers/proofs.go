@@ -10,7 +10,8 @@ import (
 const networksKept = 20_000
 
 // Proofs counts wrong proofs by network and minute: tokens in links, signatures of webhooks. It counts
-// whatever else a stranger may send only so often, such as forms. It is safe for concurrent use.
+// whatever else an unauthenticated client may send only so often, such as forms. It is safe for concurrent
+// use.
 type Proofs struct {
 	perMinute int // of one network; 0: no limit
 

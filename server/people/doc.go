@@ -23,7 +23,7 @@
 //     recovery code. After 10 wrong codes an hour beside the right password, only recovery codes work until
 //     it is over.
 //   - After 100 failures an hour, a name is refused from networks that its person has not logged in from
-//     before. So guessing is slow, and strangers can't lock a person out of their usual network.
+//     before. So guessing is slow, and others can't lock a person out of their usual network.
 //   - A record is sealed as a whole ([seal.Ring.Seal]). Nobody who reads Redis gets a hash to guess at, and
 //     nobody who writes to Redis makes a person, widens a role or takes a second factor away. A copy of an
 //     older record can be put back: with it, a former password or role.

@@ -200,8 +200,8 @@ func TestOneRefusalForEveryWrongLogin(t *testing.T) {
 	}
 }
 
-// TestStrangersLockNobodyOut: guesses at a name are limited, but not from where its person logs in.
-func TestStrangersLockNobodyOut(t *testing.T) {
+// TestGuessesLockNobodyOut: guesses at a name are limited, but not from where its person logs in.
+func TestGuessesLockNobodyOut(t *testing.T) {
 	b := setup(t)
 	b.person("ann", api.RoleOperator)
 	b.must(b.login("ann", password, "", start))

@@ -73,10 +73,10 @@ func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	}()
 }
 
-// enter registers a connection. It returns false if the gate has no room, and while the inlet stops. The
+// enter registers a connection. It returns false if the limiter has no room, and while the inlet stops. The
 // address is invalid if it is not counted.
 func (i *Inlet) enter(w *wire, l listener, remote netip.Addr) (*peers.Pass, bool) {
-	pass := l.gate.Enter(remote, w.cut, time.Now())
+	pass := l.limiter.Enter(remote, w.cut, time.Now())
 	if pass == nil {
 		return nil, false
 	}

@@ -66,12 +66,12 @@ func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	i := newInlet(o.Options, newBounceMetrics(o.Metrics))
 	i.bounces = to
 	i.memory = peers.NewPool(peers.Shares{Size: bounceMemory, First: keptOfBounce})
-	// Each has a gate of its own: strangers cannot close the door of your own mail server.
-	smtp, lmtp := i.newGate("bounce.maxConnections"), i.newGate("bounce.maxConnections")
+	// Each has a limiter of its own, so that others on the internet cannot shut out your own mail server.
+	smtp, lmtp := i.newLimiter("bounce.maxConnections"), i.newLimiter("bounce.maxConnections")
 	if err := cmp.Or(
 		i.loadCertificate(),
-		i.listen("bounce.listen", o.Listen, listener{gate: smtp}),
-		i.listen("bounce.lmtp", o.LMTP, listener{gate: lmtp, lmtp: true}),
+		i.listen("bounce.listen", o.Listen, listener{limiter: smtp}),
+		i.listen("bounce.lmtp", o.LMTP, listener{limiter: lmtp, lmtp: true}),
 	); err != nil {
 		return nil, errors.Join(fmt.Errorf("new bounce listener: %w", err), i.Close())
 	}

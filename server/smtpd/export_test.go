@@ -10,7 +10,7 @@ import (
 // ServeFrom serves a connection as if it came from an address.
 func (i *Inlet) ServeFrom(conn net.Conn, remote netip.Addr) {
 	w := newWire(conn, i.pace())
-	pass, ok := i.enter(w, listener{gate: i.newGate("test")}, remote)
+	pass, ok := i.enter(w, listener{limiter: i.newLimiter("test")}, remote)
 	if !ok {
 		panic("no room for a connection")
 	}

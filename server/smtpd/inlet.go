@@ -107,7 +107,7 @@ type Inlet struct {
 // listener is one address of an Inlet.
 type listener struct {
 	net.Listener
-	gate     *peers.Gate
+	limiter  *peers.ConnLimiter
 	implicit bool // TLS from the first byte
 	lmtp     bool // RFC 2033 is spoken
 }
@@ -125,11 +125,11 @@ func New(parts Parts, o Options) (*Inlet, error) {
 	}
 	i := newInlet(o, newMetrics(o.Metrics))
 	i.Parts = parts
-	gate := i.newGate("smtpd.maxConnections")
+	limiter := i.newLimiter("smtpd.maxConnections")
 	if err := cmp.Or(
 		i.loadCertificate(),
-		i.listen("smtpd.listen", o.Listen, listener{gate: gate}),
-		i.listen("smtpd.listenTls", o.ListenTLS, listener{gate: gate, implicit: true}),
+		i.listen("smtpd.listen", o.Listen, listener{limiter: limiter}),
+		i.listen("smtpd.listenTls", o.ListenTLS, listener{limiter: limiter, implicit: true}),
 	); err != nil {
 		return nil, errors.Join(fmt.Errorf("new SMTP inlet: %w", err), i.Close())
 	}
@@ -146,9 +146,9 @@ func newInlet(o Options, m *metrics) *Inlet {
 	}
 }
 
-// newGate makes the gate of the listeners of one kind.
-func (i *Inlet) newGate(setting string) *peers.Gate {
-	return peers.NewGate(peers.GateLimits{Connections: i.opts.MaxConnections,
+// newLimiter makes the limiter of the listeners of one kind.
+func (i *Inlet) newLimiter(setting string) *peers.ConnLimiter {
+	return peers.NewConnLimiter(peers.ConnLimits{Connections: i.opts.MaxConnections,
 		PerNetwork: i.opts.MaxConnectionsPerAddress, Count: i.metrics.connections, Setting: setting,
 		Logger: i.opts.Logger})
 }

@@ -340,13 +340,13 @@ func TestBrokenOffMessageIsNotTaken(t *testing.T) {
 // TestStop: a message on its way in is taken, everybody else is told to go, and nobody new is let in.
 func TestStop(t *testing.T) {
 	w := setup(t, settings{Options: smtpd.Options{Grace: timeout}})
-	stranger, between, inside, within := w.connect(), w.loggedIn(), w.loggedIn(), w.loggedIn()
+	anonymous, between, inside, within := w.connect(), w.loggedIn(), w.loggedIn(), w.loggedIn()
 	inside.begin()
 	inside.send("Subject: x\r\n")
 	within.say("MAIL FROM:<>", "250 .*")
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); w.stop() }()
-	for _, c := range []*client{stranger, between, within} {
+	for _, c := range []*client{anonymous, between, within} {
 		c.expect("421 4.3.2 Service is stopping; try again later")
 		c.closed()
 	}

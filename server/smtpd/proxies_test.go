@@ -160,7 +160,7 @@ func TestProxyWithoutItsHeader(t *testing.T) {
 // TestForgedProxyHeader: the header of a client that is no trusted proxy ends the conversation. A log line
 // tells the operator of a proxy what to set.
 func TestForgedProxyHeader(t *testing.T) {
-	stranger := peers.New([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, nil)
+	untrusting := peers.New([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, nil)
 	for _, tt := range []struct {
 		name    string
 		proxies *peers.Proxies
@@ -168,7 +168,7 @@ func TestForgedProxyHeader(t *testing.T) {
 		replies string
 	}{
 		{"v1, nobody speaks it", nil, 1, "554 5.7.1 The PROXY protocol is not accepted from this address"},
-		{"v1, others speak it", stranger, 1, "554 5.7.1 The PROXY protocol is not accepted from this address"},
+		{"v1, others speak it", untrusting, 1, "554 5.7.1 The PROXY protocol is not accepted from this address"},
 		{"v2, nobody speaks it", nil, 2, "500 .*"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
