@@ -69,7 +69,7 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 // namesPeople are the inputs whose addresses are not for the audit log: its entries can't be erased.
 type namesPeople interface{ namesPeople() }
 
-// noteRefusal counts a request that was refused for its caller. A nil grant is that of an unauthenticated client.
+// noteRefusal counts a request that was refused for its caller. An unauthenticated client has no grant.
 func (s *Server) noteRefusal(c echo.Context, r route, grant *access.Grant, err error) {
 	if s.parts.Audit == nil { // of a monitor
 		return

@@ -34,7 +34,7 @@ func (u *UI) guard(admits func(*access.Grant, *http.Request) error, next handler
 	}
 }
 
-// known shows a page to everybody: with the grant of who is logged in, and to others as to an unauthenticated client.
+// known shows a page to everybody, with the grant of who is logged in, if anybody is.
 func (t table) known(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		grant, err := t.authenticate(r)
