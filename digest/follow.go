@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // The stream of events, which package outbox owns, and the reader of this package.
@@ -98,19 +99,14 @@ func endingOf(e event.Event, data about) (end ending, is bool) {
 	case event.MessageSent:
 		end.state = api.DigestSent
 	case event.MessageFailed:
-		end.state, end.reason, end.back = api.DigestFailed, cutReason(data.Error), !dead(data.Failure)
+		end.state, end.reason = api.DigestFailed, cutReason(data.Error)
+		end.back = data.Verdict != string(smtpsend.Hard)
 	case event.MessageSuppressed:
 		end.state, end.reason = api.DigestSkipped, "suppressed"
 	case event.MessageCancelled:
 		end.state, end.reason = api.DigestSkipped, "cancelled"
 	}
 	return end, end.state != ""
-}
-
-// dead reports whether a failure says that the address is dead.
-func dead(f event.Failure) bool {
-	code := f.SMTPResponseCode
-	return code != nil && (*code == 550 || *code == 551 || *code == 553)
 }
 
 const (

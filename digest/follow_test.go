@@ -87,10 +87,10 @@ func TestARunEndsWithItsMail(t *testing.T) {
 		byReader[strings.TrimSuffix(m.To[0].Address, "@example.com")] = i
 	}
 	b.tell(t, event.MessageSent, byReader["ann"], nil)
-	b.tell(t, event.MessageFailed, byReader["bob"], map[string]any{"error": "451 later",
-		"smtpResponseCode": 451})
+	b.tell(t, event.MessageFailed, byReader["bob"], map[string]any{"error": "550 5.7.1 spam",
+		"verdict": "block"})
 	b.tell(t, event.MessageFailed, byReader["cyd"], map[string]any{"error": "550 no such user",
-		"smtpResponseCode": 550})
+		"verdict": "hard"})
 	b.running(t, func() bool { return len(b.told(t)) == 3 })
 	for who, want := range map[string]string{"ann": api.DigestSent, "bob": api.DigestFailed,
 		"cyd": api.DigestFailed} {
@@ -111,7 +111,7 @@ func TestARunEndsTwice(t *testing.T) {
 	b := setup(t)
 	b.add(t, about("ann", "1", "Bo"))
 	b.morning(t)
-	b.tell(t, event.MessageFailed, 0, map[string]any{"error": "550 no such user", "smtpResponseCode": 550})
+	b.tell(t, event.MessageFailed, 0, map[string]any{"error": "550 no such user", "verdict": "hard"})
 	b.tell(t, event.MessageSent, 0, nil)
 	b.running(t, func() bool { return len(b.told(t)) == 2 })
 	if told := b.told(t); told[0] != "digestFailed 550 no such user" || told[1] != "digestSent" {

@@ -16,6 +16,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // The stream of events, which package outbox owns, and the reader of this package.
@@ -119,7 +120,7 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 			err = c.Log.Reopened(ctx, at.run, at.chunk, at.offset)
 		} else {
 			switch {
-			case e.Type == event.MessageFailed && hard(data.Failure):
+			case e.Type == event.MessageFailed && data.Verdict == string(smtpsend.Hard):
 				move.To = sendlog.Bounced
 			case data.InDoubt && (e.Type == event.MessageFailed || e.Type == event.MessageCancelled):
 				move.To = sendlog.InDoubt // an attempt may have delivered it
@@ -145,12 +146,6 @@ var results = map[event.Type]sendlog.Move{
 	event.MessageReplayed:      {To: sendlog.Deferred},
 	event.MessageCancelled:     {To: sendlog.Cancelled},
 	event.MessageSuppressed:    {To: sendlog.Suppressed},
-}
-
-// hard reports whether a failure was about the address.
-func hard(f event.Failure) bool {
-	code := f.SMTPResponseCode
-	return code != nil && (*code == 550 || *code == 551 || *code == 553)
 }
 
 // recipient is a person of a run in the send log.

@@ -75,7 +75,7 @@ const (
 	later    = "451 4.7.1 later"       // to RCPT
 	laterDot = "452 4.3.1 full"        // to the dot
 	nobody   = "550 5.1.1 nobody"      // to RCPT
-	unwanted = "554 5.7.1 no"          // to the dot
+	unwanted = "550 5.7.1 spam"        // to the dot
 	away     = "421 4.3.2 closing"     // to MAIL
 	cutTook  = "cut, and it has it"    // after the dot
 	cutLost  = "cut, and it lacks it"  // after the dot

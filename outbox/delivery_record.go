@@ -330,7 +330,7 @@ func (d *decision) failure(which []int) event.Failure {
 	r := d.last(which)
 	f := event.Failure{Error: r.Message, ErrorCode: r.Code, InDoubt: d.doubt}
 	if r.smtp != nil {
-		f.SMTPCommand = r.smtp.Command
+		f.SMTPCommand, f.Verdict = r.smtp.Command, string(r.smtp.Verdict)
 		if r.SMTP != 0 {
 			f.SMTPResponse, f.SMTPResponseCode = r.smtp.Line, &r.SMTP
 		}

@@ -133,7 +133,7 @@ func (d *decision) sending(c *claim) Sending {
 		if se := d.why[0].smtp; d.fresh {
 			s.Fate = FateInDoubt
 		} else if se != nil {
-			s.Hard = se.Suppress || se.Verdict == smtpsend.Hard
+			s.Hard = se.Verdict == smtpsend.Hard
 		}
 	case held:
 		_, s.Busy = readRelayHold(d.hold)

@@ -40,7 +40,8 @@ func sampleData(kind event.Type, now time.Time) any {
 		Tags: []string{"sample"}, Metadata: json.RawMessage("{}"),
 		Envelope: event.Envelope{From: "shop@example.com", To: []string{"ann@example.net"}}}
 	refused := event.Failure{Error: "550 5.1.1 No such user", ErrorCode: "EENVELOPE",
-		SMTPResponse: "550 5.1.1 No such user", SMTPResponseCode: new(550), SMTPCommand: "RCPT TO"}
+		SMTPResponse: "550 5.1.1 No such user", SMTPResponseCode: new(550), SMTPCommand: "RCPT TO",
+		Verdict: "hard"}
 	switch kind {
 	case event.MessageQueued:
 		return event.Queued{Message: m, SendAt: now}
@@ -49,7 +50,7 @@ func sampleData(kind event.Type, now time.Time) any {
 	case event.MessageDeliveryError:
 		return event.DeliveryError{Message: m, Failure: event.Failure{Error: "451 4.3.2 Try again later",
 			ErrorCode: "EENVELOPE", SMTPResponse: "451 4.3.2 Try again later", SMTPResponseCode: new(451),
-			SMTPCommand: "RCPT TO"},
+			SMTPCommand: "RCPT TO", Verdict: "soft"},
 			Job: event.Job{ID: sampleID, AttemptsMade: 1, Attempts: 10, NextAttempt: new(now.Add(10 * time.Second))}}
 	case event.MessageFailed:
 		return event.Failed{Message: m, Failure: refused, Recipients: []event.Recipient{{Address: "ann@example.net",
