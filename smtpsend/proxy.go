@@ -12,9 +12,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // proxy is a parsed Relay.Proxy.
@@ -24,6 +26,12 @@ type proxy struct {
 	user, password string // both empty: no login
 }
 
+// CheckProxy returns an error if a text can't be [Relay.Proxy]. It follows the name of the field.
+func CheckProxy(text string) error {
+	_, err := parseProxy(text)
+	return err
+}
+
 // parseProxy parses a proxy's URL; nil without one. Its errors never contain the URL: it may hold a password,
 // and in a URL that does not parse nobody knows where.
 func parseProxy(raw string) (*proxy, error) {
@@ -31,29 +39,37 @@ func parseProxy(raw string) (*proxy, error) {
 		return nil, nil
 	}
 	u, err := url.Parse(raw)
-	if err != nil || u.Hostname() == "" || !printable(u.Host) {
-		return nil, fmt.Errorf("%w: proxy is not a URL like scheme://user:password@host:port", errRelay)
+	if err != nil {
+		u = &url.URL{}
 	}
 	port := map[string]string{"http": "80", "https": "443", "socks5": "1080"}[u.Scheme]
-	if port == "" {
-		return nil, fmt.Errorf("%w: the proxy's scheme is not http, https or socks5", errRelay)
-	}
-	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("%w: the proxy's URL has more than a host and a port", errRelay)
-	}
 	if u.Port() != "" {
 		port = u.Port()
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		return nil, fmt.Errorf("%w: the proxy's port is out of range", errRelay)
-	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	password, _ := u.User.Password()
 	p := &proxy{scheme: u.Scheme, host: u.Hostname(), address: net.JoinHostPort(u.Hostname(), port),
-		user: u.User.Username()}
-	p.password, _ = u.User.Password()
-	if len(p.user) > 255 || len(p.password) > 255 {
-		return nil, fmt.Errorf("%w: the proxy's user name or password is longer than 255 bytes", errRelay)
+		user: u.User.Username(), password: password}
+	switch {
+	case len(raw) > 2048:
+		return nil, errors.New("must not be longer than 2048 characters")
+	case !slices.Contains([]string{"http", "https", "socks5"}, p.scheme) || !ValidHost(p.host):
+		return nil, errors.New("must be an http, https or socks5 URL such as socks5://user:password@proxy.example.com:1080")
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("must not have a path, query or fragment")
+	case err != nil || number == 0:
+		return nil, errors.New("must have a port of 1 to 65535")
+	case u.User != nil && !p.mayLogIn():
+		return nil, errors.New("must have a user name and a password of at most 255 bytes each, or none")
 	}
 	return p, nil
+}
+
+// mayLogIn reports whether user and password can be sent (RFC 1929 section 2, RFC 7617 section 2).
+func (p *proxy) mayLogIn() bool {
+	return p.user != "" && len(p.user) <= 255 && len(p.password) <= 255 &&
+		!strings.ContainsFunc(p.user+p.password, unicode.IsControl) &&
+		(p.scheme == "socks5" || !strings.Contains(p.user, ":"))
 }
 
 // tunnel asks the proxy to connect to the relay.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -138,8 +140,8 @@ func (r Relay) Check() error {
 	if err := r.checkPin(); err != nil {
 		return err
 	}
-	if _, err := parseProxy(r.Proxy); err != nil {
-		return err
+	if err := CheckProxy(r.Proxy); err != nil {
+		return fmt.Errorf("%w: proxy %w", errRelay, err)
 	}
 	return r.checkAuthMethod()
 }
@@ -151,8 +153,7 @@ func (r Relay) checkPin() error {
 	if r.TLS == TLSOpportunistic || r.TLS == TLSNone {
 		return fmt.Errorf("%w: a pin needs TLS to be implicit or required, not %s", errRelay, r.TLS)
 	}
-	_, err := parsePins(r.Pin)
-	return err
+	return CheckPin(r.Pin)
 }
 
 func (r Relay) checkAuthMethod() error {
@@ -206,6 +207,25 @@ func (r Relay) withDefaults() Relay {
 // printable reports whether s has no space or control character, so that it is one word of a command.
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
+
+var hostLabel = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
+
+// ValidHost reports whether s is a host name (RFC 1123; with underscores, which are used) or an IP address.
+func ValidHost(s string) bool {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return addr.Zone() == ""
+	}
+	s = strings.TrimSuffix(s, ".")
+	if s == "" || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if !hostLabel.MatchString(label) {
+			return false
+		}
+	}
+	return true
 }
 
 // positiveOr returns n if it is positive, else def.

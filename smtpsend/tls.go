@@ -73,6 +73,12 @@ func (c *session) tlsConfig() (*tls.Config, error) {
 // pins are the SHA-256 sums of public keys one of which the relay must hold.
 type pins [][sha256.Size]byte
 
+// CheckPin returns an error if a text can't be [Relay.Pin].
+func CheckPin(s string) error {
+	_, err := parsePins(s)
+	return err
+}
+
 func parsePins(s string) (pins, error) {
 	var out pins
 	for _, word := range strings.Fields(s) {

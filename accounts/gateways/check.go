@@ -1,24 +1,21 @@
 package gateways
 
 import (
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"math"
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // Faults collects the wrong fields of a request.
@@ -64,10 +61,12 @@ func (s *Settings) Check() Faults {
 			f.Add("localAddress", "must be an IP address")
 		}
 	}
-	if s.ehloName != "" && !validHost(s.ehloName) && !addressLiteral(s.ehloName) {
+	if s.ehloName != "" && !smtpsend.ValidHost(s.ehloName) && !addressLiteral(s.ehloName) {
 		f.Add("smtpEhloName", "must be a host name, or an IP address in brackets")
 	}
-	f.proxy(s.proxy)
+	if err := smtpsend.CheckProxy(s.proxy); err != nil {
+		f.Add("proxy", "%v", err)
+	}
 	if !s.absent {
 		s.checkServer(&f)
 		s.checkLogin(&f)
@@ -116,7 +115,7 @@ func (s *Settings) checkServer(f *Faults) {
 		f.Add(s.at+"preset", "must be gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic")
 	}
 	switch host := s.host(); {
-	case host != "" && !validHost(host):
+	case host != "" && !smtpsend.ValidHost(host):
 		f.Add(s.at+"host", "must be a host name or an IP address, in ASCII and without port")
 	case host == "" && name == "ses":
 		f.Add(s.at+"host", "is required: SES has one for each region, such as email-smtp.eu-west-1.amazonaws.com")
@@ -209,7 +208,7 @@ func (s *Settings) checkTLS(f *Faults) {
 	if t.CA != "" && (len(t.CA) > 65536 || !certificates(t.CA)) {
 		f.Add(s.at+"tls.ca", "must be certificates in PEM, of 64 KiB at most")
 	}
-	if t.PinSHA256 != "" && !pins(t.PinSHA256) {
+	if t.PinSHA256 != "" && (len(t.PinSHA256) > 1024 || smtpsend.CheckPin(t.PinSHA256) != nil) {
 		f.Add(s.at+"tls.pinSha256",
 			"must be the SHA-256 of a public key in base64 (44 characters), several separated by spaces")
 	}
@@ -230,52 +229,6 @@ func certificates(text string) bool {
 			return false
 		}
 	}
-}
-
-// pins reports whether a text consists of hashes of public keys, separated by spaces.
-func pins(text string) bool {
-	all := strings.Fields(text)
-	for _, pin := range all {
-		if sum, err := base64.StdEncoding.DecodeString(pin); err != nil || len(sum) != sha256.Size {
-			return false
-		}
-	}
-	return len(all) > 0 && len(text) <= 1024
-}
-
-// proxy checks the URL of a proxy. It may hold a password, so no message quotes it.
-func (f *Faults) proxy(text string) {
-	if text == "" {
-		return
-	}
-	u, err := url.Parse(text)
-	switch {
-	case len(text) > 2048:
-		f.Add("proxy", "must not be longer than 2048 characters")
-	case err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) ||
-		!validHost(u.Hostname()):
-		f.Add("proxy", "must be an http, https or socks5 URL such as socks5://user:password@proxy.example.com:1080")
-	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-		f.Add("proxy", "must not have a path, query or fragment")
-	case u.Port() != "" && !validPort(u.Port()):
-		f.Add("proxy", "must have a port of 1 to 65535")
-	case u.User != nil && !validUser(u):
-		// RFC 1929 section 2
-		f.Add("proxy", "must have a user name and a password of at most 255 bytes each, or none")
-	}
-}
-
-func validPort(text string) bool {
-	n, err := strconv.Atoi(text)
-	return err == nil && n >= 1 && n <= 65535
-}
-
-func validUser(u *url.URL) bool {
-	password, _ := u.User.Password()
-	name := u.User.Username()
-	return name != "" && len(name) <= 255 && len(password) <= 255 &&
-		!strings.ContainsFunc(name+password, unicode.IsControl) &&
-		(u.Scheme == "socks5" || !strings.Contains(name, ":")) // RFC 7617 section 2
 }
 
 func (f *Faults) limits(l *api.Limits) {
