@@ -42,8 +42,9 @@ const (
 	mailgunLimit   = 300 // events of a page; the most that Mailgun allows
 	mailgunAnswer  = 16 << 20
 	mailgunTimeout = 30 * time.Second
-	mailgunTries   = 3               // repeats of a request that Mailgun refused for now
-	mailgunLongest = 2 * time.Minute // bounds the wait before each
+	mailgunTries   = 3                // repeats of a request that Mailgun refused for now
+	mailgunPause   = 10 * time.Second // before a repeat, if Mailgun names no other
+	mailgunLongest = 2 * time.Minute  // bounds the wait before each
 )
 
 // NewMailgun returns a Mailgun. It does no I/O.
@@ -181,7 +182,7 @@ func (m *Mailgun) once(ctx context.Context, address string) (raw []byte, after t
 	defer answer.Body.Close()
 	switch {
 	case answer.StatusCode == http.StatusTooManyRequests:
-		return nil, retryAfter(answer.Header), errors.New("too many requests")
+		return nil, cmp.Or(dialing.RetryAfter(answer.Header, time.Now()), mailgunPause), errors.New("too many requests")
 	case answer.StatusCode != http.StatusOK:
 		return nil, 0, fmt.Errorf("status %d", answer.StatusCode)
 	}
@@ -190,18 +191,4 @@ func (m *Mailgun) once(ctx context.Context, address string) (raw []byte, after t
 		err = errors.New("the answer is too large")
 	}
 	return raw, 0, err
-}
-
-// retryAfter returns the Retry-After header (RFC 9110 section 10.2.3), or 10 seconds without one.
-func retryAfter(h http.Header) time.Duration {
-	value := h.Get("Retry-After")
-	if n, err := strconv.Atoi(value); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		if d := time.Until(at); d > 0 {
-			return d
-		}
-	}
-	return 10 * time.Second
 }

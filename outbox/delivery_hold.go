@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -94,7 +95,7 @@ func heldReason(why string) string {
 	if phase, rest, ok := strings.Cut(why, ": "); ok && strings.HasPrefix(phase, "smtp ") {
 		why = rest
 	}
-	return "the account is held: " + gateways.Printable(why)
+	return "the account is held: " + message.OneLine(why, gateways.MostErrorText)
 }
 
 // troubled reports whether a relay refused the account, so that message and recipients were not judged.

@@ -177,15 +177,3 @@ func FuzzPrintable(f *testing.F) {
 		}
 	})
 }
-
-func FuzzRetryAfter(f *testing.F) {
-	for _, s := range []string{"1", "-1", "Sat, 21 Nov 2026 10:00:00 GMT", "9e9", "4294967295"} {
-		f.Add(s)
-	}
-	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	f.Fuzz(func(t *testing.T, s string) {
-		if d := parseRetryAfter(s, now); d < 0 {
-			t.Fatalf("%q: %s", s, d)
-		}
-	})
-}

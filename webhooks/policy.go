@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/postroom/postroom/internal/dialing"
@@ -86,19 +85,4 @@ func (r reply) fault() error {
 	default:
 		return fmt.Errorf("answered %d %s", r.status, http.StatusText(r.status))
 	}
-}
-
-// parseRetryAfter parses a Retry-After header (RFC 9110, 10.2.3): seconds, or a date. It returns zero if
-// the header is absent, invalid or past.
-func parseRetryAfter(value string, now time.Time) time.Duration {
-	if value == "" {
-		return 0
-	}
-	if s, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(s) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }

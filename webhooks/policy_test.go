@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -66,29 +65,6 @@ func TestDecide(t *testing.T) {
 			}
 			if (d.err == nil) != (row.want == delivered) {
 				t.Errorf("error %v for %s", d.err, row.want)
-			}
-		})
-	}
-}
-
-func TestParseRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	for _, row := range []struct {
-		name, value string
-		want        time.Duration
-	}{
-		{"absent", "", 0},
-		{"seconds", "120", 2 * time.Minute},
-		{"zero", "0", 0},
-		{"negative", "-5", 0},
-		{"a date", now.Add(90 * time.Second).Format(http.TimeFormat), 90 * time.Second},
-		{"a past date", now.Add(-time.Hour).Format(http.TimeFormat), 0},
-		{"beyond any number", "99999999999999999999", 0},
-		{"words", "soon", 0},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			if got := parseRetryAfter(row.value, now); got != row.want {
-				t.Errorf("got %s, want %s", got, row.want)
 			}
 		})
 	}

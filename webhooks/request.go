@@ -116,7 +116,7 @@ func (p *poster) send(ctx context.Context, x posting, now time.Time) reply {
 	defer res.Body.Close()
 	head := readHead(res.Body)
 	return reply{
-		status: res.StatusCode, retryAfter: parseRetryAfter(res.Header.Get("Retry-After"), now), head: head,
+		status: res.StatusCode, retryAfter: dialing.RetryAfter(res.Header, now), head: head,
 		latency: time.Since(start),
 	}
 }

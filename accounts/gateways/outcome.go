@@ -6,9 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/smtpsend"
@@ -26,8 +24,10 @@ const (
 	writeEvery   = time.Second     // shortest interval of writes for one gateway, by each process
 	forgetAfter  = time.Minute     // time after which an unused gateway is dropped from memory
 	writeTimeout = 3 * time.Second // of the last write of a process that stops
-	maxErrorText = 500             // bytes
 )
+
+// MostErrorText bounds the texts of errors that accounts and gateways keep, in bytes.
+const MostErrorText = 500
 
 // met is the results of attempts through a gateway since the last write.
 type met struct {
@@ -91,7 +91,7 @@ func Met(err error) (state, text, code string) {
 	if errors.Is(err, context.Canceled) {
 		return "", "", ""
 	}
-	return stateError, Printable(err.Error()), code
+	return stateError, message.OneLine(err.Error(), MostErrorText), code
 }
 
 // note changes the results of a gateway, and writes them if it is time to.
@@ -181,16 +181,4 @@ func (s *Store) flush(ctx context.Context) {
 	for _, id := range ids {
 		s.write(ctx, id, now)
 	}
-}
-
-// Printable returns text of a relay as one line of printable characters, at most 500 bytes.
-func Printable(s string) string {
-	s = strings.ToValidUTF8(s, "?")
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, s)
-	return message.Clip(s, maxErrorText)
 }

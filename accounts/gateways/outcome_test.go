@@ -40,7 +40,7 @@ func TestMet(t *testing.T) {
 			Err: errors.New("refused")},
 			stateError, "smtp connect: refused", "ESOCKET"},
 		{"we stopped", fmt.Errorf("send: %w", context.Canceled), "", "", ""},
-		{"something else", errors.New("two\r\nlines\x1b[31m"), stateError, "two  lines [31m", ""},
+		{"something else", errors.New("two\r\nlines\x1b[31m"), stateError, "two lines [31m", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestMet(t *testing.T) {
 			}
 		})
 	}
-	if text := Printable(strings.Repeat("ä", 1000)); len(text) > maxErrorText ||
+	if _, text, _ := Met(errors.New(strings.Repeat("ä", 1000))); len(text) != MostErrorText ||
 		strings.Contains(text, "\ufffd") {
 		t.Errorf("a long text became %d bytes", len(text))
 	}

@@ -89,7 +89,7 @@ func (a asker) judge(err error, secrets []string) *Error {
 		Description: scrub(r.ErrorDescription, secrets)}
 	switch s := e.Status; {
 	case s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500:
-		e.RetryAfter = a.retryAfter(r.Response.Header.Get("Retry-After"))
+		e.RetryAfter = min(dialing.RetryAfter(r.Response.Header, a.now()), maxPause)
 	case s >= 300 && s < 400:
 		e.Code, e.Description = "", "redirects are not followed"
 	default: // some servers answer 200 whatever happens
@@ -108,17 +108,6 @@ func lives(token *oauth2.Token) time.Duration {
 		return lifetime
 	}
 	return time.Duration(n * float64(time.Second))
-}
-
-// retryAfter parses seconds or a date (RFC 9110 section 10.2.3).
-func (a asker) retryAfter(text string) time.Duration {
-	var d time.Duration
-	if n, err := strconv.Atoi(text); err == nil {
-		d = time.Duration(min(n, 1<<20)) * time.Second
-	} else if at, err := http.ParseTime(text); err == nil {
-		d = at.Sub(a.now())
-	}
-	return min(max(d, 0), maxPause)
 }
 
 // isToken reports whether text can be a token: printable ASCII without spaces. A control character would

@@ -7,10 +7,8 @@ import (
 	"mime"
 	"mime/quotedprintable"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/net/html"
 	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/postroom/postroom/internal/message"
@@ -36,7 +34,7 @@ func (p *part) content() []byte {
 func (p *part) text() string {
 	s := toUTF8(p.content(), p.params["charset"])
 	if p.media == "text/html" {
-		return htmlText(s)
+		return message.TextFromHTML(s)
 	}
 	return s
 }
@@ -92,54 +90,4 @@ func words(value string) string {
 		return toUTF8([]byte(value), "")
 	}
 	return toUTF8([]byte(decoded), "")
-}
-
-// htmlText returns the text of html, with blocks on lines of their own.
-func htmlText(s string) string {
-	var b strings.Builder
-	tokens := html.NewTokenizer(strings.NewReader(s))
-	silent := false
-	for {
-		switch tokens.Next() {
-		case html.ErrorToken:
-			return b.String()
-		case html.TextToken:
-			if !silent {
-				b.Write(tokens.Text())
-			}
-		case html.StartTagToken, html.SelfClosingTagToken:
-			name, _ := tokens.TagName()
-			switch string(name) {
-			case "style", "script", "title":
-				silent = true
-			case "p", "br", "div", "tr", "li", "h1", "h2", "h3", "table", "pre", "hr":
-				b.WriteByte('\n')
-			case "td":
-				b.WriteByte(' ')
-			}
-		case html.EndTagToken:
-			name, _ := tokens.TagName()
-			switch string(name) {
-			case "style", "script", "title":
-				silent = false
-			case "p", "div", "tr", "li", "h1", "h2", "h3", "table", "pre":
-				b.WriteByte('\n')
-			}
-		}
-	}
-}
-
-// oneLine makes text of strangers safe to show and to store: one line, printable, at most max bytes.
-func oneLine(s string, max int) string {
-	if len(s) > 4*max {
-		s = s[:4*max]
-	}
-	s = strings.ToValidUTF8(s, " ")
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s)
-	return message.Clip(strings.Join(strings.Fields(s), " "), max)
 }

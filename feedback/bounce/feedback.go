@@ -4,6 +4,8 @@ import (
 	netmail "net/mail"
 	"regexp"
 	"strings"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // readFeedback reads a feedback report (RFC 5965), and reports of old feedback loops that have only the
@@ -33,7 +35,7 @@ func (m *mail) readARF() Report {
 	)
 	h, _ := splitHeader(m.feedback.content())
 	for _, field := range h {
-		switch value := oneLine(field.value, 500); field.name {
+		switch value := message.OneLine(field.value, 500); field.name {
 		case "feedback-type":
 			f.Type = strings.ToLower(value)
 		case "user-agent":
@@ -49,7 +51,7 @@ func (m *mail) readARF() Report {
 		case "reporting-mta":
 			r.ReportingMTA = typed(value)
 		case "original-envelope-id":
-			r.Original.EnvelopeID = oneLine(value, 100)
+			r.Original.EnvelopeID = message.OneLine(value, 100)
 		case "reported-domain":
 			f.ReportedFor = append(f.ReportedFor, value)
 		case "reported-uri":

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -54,7 +55,7 @@ func (c judge) recipient(f fact) (Recipient, smtpsend.Judgement) {
 	f.diagnostic = strings.ToValidUTF8(f.diagnostic[:min(len(f.diagnostic), 2*maxDiagnostic)], "")
 	out := Recipient{
 		Address: f.address, Original: f.original, Action: f.action, RemoteMTA: f.remote,
-		Diagnostic: oneLine(f.diagnostic, maxDiagnostic),
+		Diagnostic: message.OneLine(f.diagnostic, maxDiagnostic),
 	}
 	q := f.reply()
 	if out.Action == "" {
@@ -91,7 +92,7 @@ func (f fact) reply() quoted {
 		q, _ = findReply(inner[1]) // time ran out, and this was the last reply before
 	}
 	if q.code == 0 && f.code != 0 {
-		q.code, q.words = f.code, oneLine(f.diagnostic, maxDiagnostic)
+		q.code, q.words = f.code, message.OneLine(f.diagnostic, maxDiagnostic)
 		if !strings.HasPrefix(q.enhanced, string(rune('0'+f.code/100))) {
 			q.enhanced = ""
 		}
@@ -203,7 +204,7 @@ func (c judge) evidence(f fact, q quoted, status string, passing bool) smtpsend.
 	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words,
 		Recipients: 1, Now: c.now}
 	if e.Text == "" {
-		e.Text = oneLine(f.diagnostic, maxDiagnostic)
+		e.Text = message.OneLine(f.diagnostic, maxDiagnostic)
 	}
 	if e.Code < 400 {
 		e.Code = 550

@@ -5,6 +5,8 @@ import (
 	"mime"
 	"regexp"
 	"strings"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Bounds on the structure of a mail. Real bounces have 3 parts on 2 levels.
@@ -91,12 +93,12 @@ func (p *mailParser) parse(raw []byte, defaultMedia string, depth int) *part {
 	if out.media == "multipart/digest" {
 		childMedia = "message/rfc822"
 	}
-	for _, piece := range splitParts(body, boundary) {
+	for from, to := range message.FindParts(body, boundary) {
 		if depth >= maxDepth || p.parts >= maxParts {
 			p.truncated = true
 			break
 		}
-		out.children = append(out.children, p.parse(piece, childMedia, depth+1))
+		out.children = append(out.children, p.parse(body[from:to], childMedia, depth+1))
 	}
 	if len(out.children) == 0 { // a gateway merged the parts into one text
 		out.media = "text/plain"
@@ -178,41 +180,6 @@ func mediaType(value, fallback string) (string, map[string]string) {
 		media = fallback
 	}
 	return media, params
-}
-
-// splitParts splits a multipart body at its boundary lines (RFC 2046 section 5.1). Text before the first and
-// after the last is dropped. The last boundary may be missing.
-func splitParts(body []byte, boundary string) [][]byte {
-	var (
-		out   [][]byte
-		delim = []byte("--" + boundary)
-		start = -1
-	)
-	for at := 0; at < len(body) && len(out) <= maxParts; {
-		end := bytes.IndexByte(body[at:], '\n')
-		next := len(body)
-		if end >= 0 {
-			next = at + end + 1
-		}
-		line := bytes.TrimRight(body[at:next], " \t\n")
-		if bytes.HasPrefix(line, delim) {
-			tail := string(line[len(delim):])
-			if tail == "" || tail == "--" {
-				if start >= 0 {
-					out = append(out, body[start:at])
-				}
-				start = next
-				if tail == "--" {
-					return out
-				}
-			}
-		}
-		at = next
-	}
-	if start >= 0 && start < len(body) {
-		out = append(out, body[start:])
-	}
-	return out
 }
 
 // walk visits a part and the parts in it, in order, but not inside embedded messages.

@@ -133,11 +133,11 @@ var bracketed = late(`<([^<>\s]{1,250})>`)
 // messageID returns the id in the value of a header such as Message-ID.
 func messageID(value string) string {
 	if m := bracketed().FindStringSubmatch(value); m != nil {
-		return oneLine(m[1], 250)
+		return message.OneLine(m[1], 250)
 	}
 	if value = strings.TrimSpace(value); strings.Contains(value, "@") && !strings.ContainsAny(value, " <>") &&
 		len(value) <= 250 {
-		return oneLine(value, 250)
+		return message.OneLine(value, 250)
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -56,7 +57,7 @@ func lineBefore(text string) string {
 	if len(lines) < 2 {
 		return ""
 	}
-	return oneLine(lines[len(lines)-2], maxDiagnostic)
+	return message.OneLine(lines[len(lines)-2], maxDiagnostic)
 }
 
 var nextReply = regexp.MustCompile(`\n\s*(?:>>>|<<<|\.\.\. ?while talking|while talking|([245]\d\d)[ -])`)
@@ -84,7 +85,7 @@ func plainWords(text, code, enhanced string) string {
 	if enhanced != "" {
 		text = strings.TrimPrefix(text, enhanced)
 	}
-	return oneLine(text, maxDiagnostic)
+	return message.OneLine(text, maxDiagnostic)
 }
 
 // phases map the words of several servers to the phase of a reply. The first match counts.

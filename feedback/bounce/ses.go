@@ -3,6 +3,8 @@ package bounce
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // sesNotice is a notice of Amazon SES that SNS sends by mail, in either of its dialects.
@@ -88,7 +90,7 @@ func (m *mail) concludeSES(n sesNotice) (Report, bool) {
 			rcpt = append(rcpt, c.EmailAddress)
 		}
 		f := Feedback{Type: strings.ToLower(n.Complaint.ComplaintFeedbackType),
-			UserAgent: oneLine(n.Complaint.UserAgent, 500)}
+			UserAgent: message.OneLine(n.Complaint.UserAgent, 500)}
 		if !feedbackType.MatchString(f.Type) {
 			f.Type = "abuse"
 		}

@@ -124,7 +124,7 @@ func (m *mail) readField(f field, r *Report, cur *fact) {
 	case "reporting-mta":
 		r.ReportingMTA = typed(f.value)
 	case "original-envelope-id":
-		r.Original.EnvelopeID = oneLine(f.value, 100)
+		r.Original.EnvelopeID = message.OneLine(f.value, 100)
 	case "x-original-message-id":
 		r.Original.MessageID = messageID(f.value)
 	}
@@ -185,7 +185,7 @@ var typePrefix = regexp.MustCompile(`^\s*[A-Za-z][\w-]*\s*;\s*`)
 
 // typed returns the value of a field such as "dns; mx.example.com".
 func typed(value string) string {
-	return oneLine(strings.Trim(typePrefix.ReplaceAllString(value, ""), " ()<>"), 255)
+	return message.OneLine(strings.Trim(typePrefix.ReplaceAllString(value, ""), " ()<>"), 255)
 }
 
 // typedText returns the value of Diagnostic-Code: "smtp; 550 5.1.1 user unknown".
@@ -227,7 +227,7 @@ func recipientAddress(value string) string {
 		}
 		return string(rune(n))
 	})
-	value = sourceRoute.ReplaceAllString(oneLine(value, 320), "$1")
+	value = sourceRoute.ReplaceAllString(message.OneLine(value, 320), "$1")
 	if found := addresses(value, 1); len(found) > 0 {
 		return found[0]
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -112,4 +113,18 @@ func (t *transport) CloseIdleConnections() {
 	if t.proxied != nil {
 		t.proxied.CloseIdleConnections()
 	}
+}
+
+// RetryAfter returns the wait that an answer asks for, in seconds or by a date (RFC 9110 section 10.2.3); zero:
+// none, or it is over.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
 }

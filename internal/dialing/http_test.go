@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
@@ -107,4 +108,39 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	if got := <-asked; got != "10.0.0.1" || len(asked) > 0 {
 		t.Errorf("asked for %s, and %d more", got, len(asked))
 	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"absent", "", 0},
+		{"seconds", "120", 2 * time.Minute},
+		{"zero", "0", 0},
+		{"negative", "-5", 0},
+		{"a date", now.Add(90 * time.Second).Format(http.TimeFormat), 90 * time.Second},
+		{"a past date", now.Add(-time.Hour).Format(http.TimeFormat), 0},
+		{"beyond any number", "99999999999999999999", 0},
+		{"words", "soon", 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := RetryAfter(http.Header{"Retry-After": {row.value}}, now); got != row.want {
+				t.Errorf("got %s, want %s", got, row.want)
+			}
+		})
+	}
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, s := range []string{"1", "-1", "Sat, 21 Nov 2026 10:00:00 GMT", "9e9", "4294967295"} {
+		f.Add(s)
+	}
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, s string) {
+		if d := RetryAfter(http.Header{"Retry-After": {s}}, now); d < 0 {
+			t.Fatalf("%q: %s", s, d)
+		}
+	})
 }

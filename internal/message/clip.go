@@ -1,6 +1,19 @@
 package message
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// OneLine makes a text of strangers safe to show and to store: one line of valid UTF-8, at most the given
+// number of bytes. Blanks, line breaks, control characters and invisible ones become one blank.
+func OneLine(s string, most int) string {
+	s = strings.ToValidUTF8(Clip(s, 4*most), "\uFFFD")
+	return Clip(strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf)
+	}), " "), most)
+}
 
 // Clip shortens a text to at most the given number of bytes, between two characters.
 func Clip(s string, most int) string {

@@ -3,8 +3,9 @@ package message
 import (
 	"encoding/base64"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // Encoded words (RFC 2047) carry text that is not ASCII in a header. The encoder of the standard library
@@ -95,24 +96,6 @@ func qLength(s string) int {
 // sequence, a flag. Some mail programs decode word by word and would show the parts of a split one. It reads
 // at most the length of a word.
 func characterSize(s string) int {
-	r, n := utf8.DecodeRuneInString(s)
-	flag := isRegional(r)
-	joined := false
-	for n < len(s) && n < maxEncodedWord {
-		r, size := utf8.DecodeRuneInString(s[n:])
-		switch {
-		case joined, unicode.Is(unicode.M, r), r >= 0x1F3FB && r <= 0x1F3FF:
-			joined = false
-		case r == '\u200d':
-			joined = true
-		case flag && isRegional(r):
-			flag = false
-		default:
-			return n
-		}
-		n += size
-	}
-	return n
+	character, _, _, _ := uniseg.FirstGraphemeClusterInString(Clip(s, maxEncodedWord), -1)
+	return max(1, len(character))
 }
-
-func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }

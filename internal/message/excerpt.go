@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	gomessage "github.com/emersion/go-message"
-	_ "github.com/emersion/go-message/charset" // teaches go-message the charsets of raw messages
 )
 
 // How far Excerpt looks into a message.
@@ -23,12 +22,12 @@ const (
 func Excerpt(r io.Reader, most int) string {
 	m, err := gomessage.ReadWithOptions(io.LimitReader(r, excerptRead), &gomessage.ReadOptions{
 		MaxHeaderBytes: excerptRead})
-	if m == nil || unreadable(err) {
+	if m == nil || !readable(err) {
 		return ""
 	}
 	plain, html := "", ""
 	_ = m.Walk(func(path []int, part *gomessage.Entity, err error) error { // an error in a part ends the search
-		if part == nil || len(path) > excerptDepth || unreadable(err) {
+		if part == nil || len(path) > excerptDepth || !readable(err) {
 			return errExcerpt
 		}
 		if kind, _, err := part.Header.ContentDisposition(); err == nil && strings.EqualFold(kind, "attachment") {
@@ -54,11 +53,6 @@ func Excerpt(r io.Reader, most int) string {
 
 // errExcerpt ends the search.
 var errExcerpt = errors.New("the excerpt is found")
-
-// unreadable reports whether err is more than an unknown charset or encoding.
-func unreadable(err error) bool {
-	return err != nil && !gomessage.IsUnknownCharset(err) && !gomessage.IsUnknownEncoding(err)
-}
 
 // firstOf reads the beginning of a part, up to the first error.
 func firstOf(body io.Reader, most int) string {

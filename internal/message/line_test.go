@@ -42,3 +42,18 @@ func TestNoNameTurnsAHeaderAround(t *testing.T) {
 		}
 	}
 }
+
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"550 5.1.1 no":                  "550 5.1.1 no",
+		" two\r\n\tlines\x1b[31m\x00":   "two lines [31m",
+		"a\u202eb\u2028c\u00a0d\u200be": "a b c d e",
+		"bad \xff byte":                 "bad \uFFFD byte",
+		strings.Repeat("ä", 100):        strings.Repeat("ä", 10),
+		strings.Repeat(" ", 79) + "ä":   "",
+	} {
+		if got := message.OneLine(text, 20); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

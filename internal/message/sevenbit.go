@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"mime"
 	"slices"
 	"strings"
@@ -197,15 +198,15 @@ func (e *entity) changeParts(boundaries []string, change func(*entity, []string)
 	boundaries = append(slices.Clip(boundaries), boundary)
 	var out []byte // the rewritten part of the body
 	done := 0      // end of what out contains
-	for _, at := range findParts(e.body, boundary) {
-		part, ok := parseEntity(e.body[at.from:at.to])
+	for from, to := range FindParts(e.body, boundary) {
+		part, ok := parseEntity(e.body[from:to])
 		if !ok {
 			continue
 		}
 		changed, stop := change(&part, boundaries)
 		if changed {
-			out = append(append(out, e.body[done:at.from]...), part.bytes()...)
-			done = at.to
+			out = append(append(out, e.body[done:from]...), part.bytes()...)
+			done = to
 		}
 		if stop {
 			break
@@ -217,32 +218,31 @@ func (e *entity) changeParts(boundaries []string, change func(*entity, []string)
 	return done > 0
 }
 
-// span is a stretch of a body.
-type span struct{ from, to int }
-
-// findParts finds the parts between boundary lines (RFC 2046 section 5.1.1). The line end before a boundary
-// belongs to the boundary. A part without an end counts too.
-func findParts(body []byte, boundary string) []span {
-	var parts []span
-	begin := -1 // of the part that is being read
-	for at := 0; at < len(body); {
-		line, rest := cutLine(body[at:])
-		next := len(body) - len(rest)
-		if closes, ok := isBoundary(line, boundary); ok {
-			if begin >= 0 {
-				parts = append(parts, span{begin, max(begin, at-2)})
+// FindParts returns where the parts between the boundary lines of a body begin and end (RFC 2046 section
+// 5.1.1). The line end before a boundary belongs to the boundary. A part without an end counts too.
+func FindParts(body []byte, boundary string) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		begin := len(body) // of the part that is being read
+		for at := 0; at < len(body); {
+			line, rest := cutLine(body[at:])
+			next := len(body) - len(rest)
+			if closes, ok := isBoundary(line, boundary); ok {
+				if begin < at && !yield(begin, begin+len(withoutLineEnd(body[begin:at]))) || closes {
+					return
+				}
+				begin = next
 			}
-			if closes {
-				return parts
-			}
-			begin = next
+			at = next
 		}
-		at = next
+		if begin < len(body) {
+			yield(begin, len(body))
+		}
 	}
-	if begin >= 0 {
-		parts = append(parts, span{begin, len(body)})
-	}
-	return parts
+}
+
+// withoutLineEnd returns a text without its last line end.
+func withoutLineEnd(text []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 }
 
 // isBoundary reports whether a line is a boundary, and whether it is the closing one.

@@ -10,12 +10,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/dialing"
@@ -66,19 +70,19 @@ func fetchCertificate(ctx context.Context, client *http.Client, address string) 
 	return raw, nil
 }
 
-// certificateCache keeps certificates by address. One request fetches an address; the others wait for it.
+// certificateCache keeps certificates by address. Requests at the same time share a fetch.
 type certificateCache struct {
 	client *http.Client // follows no redirect
+	shared singleflight.Group
 
 	mu      sync.Mutex
-	kept    map[string]*certificate
+	kept    map[string]certificate
 	minute  time.Time // the minute in which fetches are counted
 	fetches int
 }
 
-// certificate is one address. The fields below done are set before done is closed.
+// certificate is what an address has, or why it can't be had.
 type certificate struct {
-	done  chan struct{}
 	asked time.Time
 	leaf  *x509.Certificate
 	err   error
@@ -86,22 +90,18 @@ type certificate struct {
 
 // key returns the public key of the certificate at the address, if it is one of SNS and valid now.
 func (c *certificateCache) key(ctx context.Context, address string, now time.Time) (*rsa.PublicKey, error) {
-	one, mine, err := c.claim(address, now)
-	if err != nil {
-		return nil, err
-	}
-	if mine {
-		one.leaf, one.err = c.fetch(ctx, address)
-		close(one.done)
-		if ctx.Err() != nil {
-			c.forget(address, one) // the caller went away; the address may be good
+	one, known := c.find(address, now)
+	if !known {
+		fetched := c.shared.DoChan(address, func() (any, error) {
+			return c.fetch(context.WithoutCancel(ctx), address, now), nil // others may wait for it
+		})
+		select {
+		case result := <-fetched:
+			one = result.Val.(certificate)
+		case <-ctx.Done():
+			return nil, fault.Wrap(ctx.Err(), fault.Unavailable, "",
+				"The signing certificate could not be fetched in time")
 		}
-	}
-	select {
-	case <-one.done:
-	case <-ctx.Done():
-		return nil, fault.Wrap(ctx.Err(), fault.Unavailable, "",
-			"The signing certificate could not be fetched in time")
 	}
 	if one.err != nil {
 		return nil, one.err
@@ -109,77 +109,67 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 	return checkCertificate(one.leaf, now)
 }
 
-// claim returns the entry of the address. mine reports that it is new and the caller must fetch it.
-func (c *certificateCache) claim(address string, now time.Time) (one *certificate, mine bool, err error) {
+// find returns what is kept of an address, unless it is too old.
+func (c *certificateCache) find(address string, now time.Time) (one certificate, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if one, ok := c.kept[address]; ok && !one.stale(now) {
-		return one, false, nil
-	}
-	if minute := now.Truncate(time.Minute); !minute.Equal(c.minute) {
-		c.minute, c.fetches = minute, 0
-	}
-	if c.fetches == fetchesPerMinute {
-		return nil, false, fault.New(fault.Unavailable, "",
-			"Too many signing certificates were asked for; come back later")
-	}
-	c.fetches++
-	if len(c.kept) >= certificatesKept {
-		c.dropOldest()
-	}
-	one = &certificate{done: make(chan struct{}), asked: now}
-	c.kept[address] = one
-	return one, true, nil
-}
-
-func (one *certificate) stale(now time.Time) bool {
-	select {
-	case <-one.done:
-	default:
-		return false
-	}
+	one, known = c.kept[address]
 	life := certificateLife
 	if one.err != nil {
 		life = certificateRetry
 	}
-	return now.Sub(one.asked) >= life || now.Before(one.asked.Add(-life))
+	return one, known && now.Sub(one.asked).Abs() < life
 }
 
-// dropOldest drops an entry. Failed addresses go first, so that invented ones do not displace those in use.
-func (c *certificateCache) dropOldest() {
-	victim, failed := "", false
-	for address, one := range c.kept {
-		gone := false
-		select {
-		case <-one.done:
-			gone = one.err != nil
-		default:
-		}
-		if victim == "" || (gone && !failed) || (gone == failed && one.asked.Before(c.kept[victim].asked)) {
-			victim, failed = address, gone
-		}
+// fetch asks an address, and keeps what it answers.
+func (c *certificateCache) fetch(ctx context.Context, address string, now time.Time) certificate {
+	one, known := c.find(address, now)
+	if known { // since the caller looked
+		return one
 	}
-	delete(c.kept, victim)
-}
-
-func (c *certificateCache) forget(address string, one *certificate) {
+	if !c.mayFetch(now) {
+		return certificate{err: fault.New(fault.Unavailable, "",
+			"Too many signing certificates were asked for; come back later")}
+	}
+	one = certificate{asked: now}
+	if raw, err := fetchCertificate(ctx, c.client, address); err != nil {
+		one.err = fault.Wrap(err, fault.Unavailable, "", "The signing certificate could not be fetched")
+	} else if chain, err := parseChain(raw); err != nil {
+		one.err = refusedCertificate(err)
+	} else {
+		one.leaf = chain[0]
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept[address] == one {
-		delete(c.kept, address)
+	c.kept[address] = one
+	if len(c.kept) > certificatesKept {
+		delete(c.kept, slices.MinFunc(slices.Collect(maps.Keys(c.kept)), c.compare))
 	}
+	return one
 }
 
-func (c *certificateCache) fetch(ctx context.Context, address string) (*x509.Certificate, error) {
-	raw, err := fetchCertificate(ctx, c.client, address)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "", "The signing certificate could not be fetched")
+// compare orders addresses by which to drop first. Failed ones go first, so that invented addresses do not
+// displace those in use; then the oldest.
+func (c *certificateCache) compare(a, b string) int {
+	x, y := c.kept[a], c.kept[b]
+	switch {
+	case x.err != nil && y.err == nil:
+		return -1
+	case x.err == nil && y.err != nil:
+		return 1
 	}
-	chain, err := parseChain(raw)
-	if err != nil {
-		return nil, refusedCertificate(err)
+	return x.asked.Compare(y.asked)
+}
+
+// mayFetch counts a fetch, and reports whether the minute has room for it.
+func (c *certificateCache) mayFetch(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if minute := now.Truncate(time.Minute); !minute.Equal(c.minute) {
+		c.minute, c.fetches = minute, 0
 	}
-	return chain[0], nil
+	c.fetches++
+	return c.fetches <= fetchesPerMinute
 }
 
 // parseChain reads PEM of certificates only. Text around them would be the sign of some other page.

@@ -14,8 +14,8 @@
 //     cover the body (Mailgun), a token that was used with another event is refused. If the provider signs
 //     nothing (Postmark, Mailjet, SparkPost, Brevo), a shared secret is required.
 //   - A broken element does not affect the others of its batch: it is listed in [Batch].Broken. A well-formed
-//     element without use is listed in [Batch].Ignored, under one of [IgnoredNames], which a metric may use
-//     as a label. A body of another format is an error.
+//     element without use is listed in [Batch].Ignored, under a name of words.tsv, which a metric may use as
+//     a label. A body of another format is an error.
 //   - An element about several recipients becomes one event for each. If the provider names several and does
 //     not say which one it means, Recipient is empty and Candidates lists them: nobody is suppressed by a
 //     guess.

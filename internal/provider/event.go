@@ -2,7 +2,6 @@ package provider
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 )
 
@@ -107,15 +106,9 @@ type Batch struct {
 // Ignored is an element of an unused or unknown kind.
 type Ignored struct {
 	Index int    // place in the body, from 0
-	Name  string // one of IgnoredNames: fit for a label of a metric
+	Name  string // a name of words.tsv: one for each kind that is known and unused, or unknown
 	Word  string // the provider's word, for the log; at most 64 bytes
 	Event Event  // of kind Other, with what could be read; it may name no message
-}
-
-// IgnoredNames lists the names under which elements are ignored: "unknown" for an unknown kind of event, and
-// one for each kind that is known and unused.
-func IgnoredNames() []string {
-	return strings.Fields("ab_test_event account address_change autoresponded contact inbound ingest_event list not_spam ping received relay_event resubscribed scheduled sms stored subaccount_event topic_validated typofix unknown unsubscribe_confirmation")
 }
 
 // Broken is an element that could not be read.

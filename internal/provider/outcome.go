@@ -13,7 +13,7 @@ type outcome struct {
 	kind    Kind
 	bounce  Bounce
 	reason  Reason
-	ignored string // one of IgnoredNames; such an event is not used
+	ignored string // its name, as in Ignored; such an event is not used
 }
 
 //go:embed words.tsv

@@ -146,7 +146,7 @@ func New(name Name, o Options) (*Verifier, error) {
 			maxSecrets, name)
 	}
 	v := &Verifier{window: o.Window, bind: o.Bind,
-		certs: &certificateCache{client: certificateClient(o.Transport), kept: map[string]*certificate{}}}
+		certs: &certificateCache{client: certificateClient(o.Transport), kept: map[string]certificate{}}}
 	if v.window <= 0 {
 		v.window = e.window
 	}

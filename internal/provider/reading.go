@@ -19,7 +19,7 @@ type reading struct {
 // fact is the content of an element: its events, or the name under which it is ignored.
 type fact struct {
 	events  []Event // of an ignored element at most one, with what it says of its message
-	ignored string  // one of IgnoredNames
+	ignored string  // its name, as in Ignored
 	word    string  // the provider's word
 }
 

@@ -3,7 +3,8 @@ package queue
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // maxErrorText is the longest error text kept with a task, in bytes. Relays can send pages of text.
@@ -21,24 +22,7 @@ func safeText(s string) string {
 		})
 	}
 	if len(s) > maxErrorText {
-		s = cut(s, maxErrorText) + "…"
+		s = message.Clip(s, maxErrorText) + "…"
 	}
-	return strings.Map(printable, s)
-}
-
-// cut shortens s to at most n bytes without splitting a character.
-func cut(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
-// printable turns line breaks and other control characters into blanks. Invalid UTF-8 becomes U+FFFD:
-// asynq's protobuf refuses to store it, and the task would be stuck.
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f {
-		return ' '
-	}
-	return r
+	return message.OneLine(s, maxErrorText+len("…"))
 }

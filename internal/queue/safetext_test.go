@@ -14,7 +14,7 @@ func TestSafeText(t *testing.T) {
 		{"two", "a@b.de and c@d.de", "***@b.de and ***@d.de"},
 		{"two signs", "x@y@z.de", "***@z.de"},
 		{"quoted", `"john smith"@example.com`, `"john smith"@example.com`},
-		{"lines", "421 one\r\n421 two\x00", "421 one  421 two "},
+		{"lines", "421 one\r\n421 two\x00", "421 one 421 two"},
 		{"not UTF-8", "bad \xff byte", "bad \uFFFD byte"},
 		{"long", strings.Repeat("ä", 400), strings.Repeat("ä", 250) + "…"},
 	}
