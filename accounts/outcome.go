@@ -102,7 +102,8 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 func metOf(err error) met {
 	var m met
 	if kind := troubleKind(err); kind != "" {
-		m = met{state: metTrouble, text: message.OneLine(err.Error(), gateways.MostErrorText), kind: kind, code: kind}
+		m = met{state: metTrouble, text: message.OneLine(err.Error(), gateways.MostErrorText), kind: kind,
+			code: kind}
 	} else {
 		m.state, m.text, m.code = gateways.Met(err)
 	}
@@ -129,7 +130,8 @@ func troubleKind(err error) string {
 // troubleLine returns the event of a trouble as it is written to the stream. The script decides whether to.
 func troubleLine(id string, err error, hold bool, now time.Time) (string, error) {
 	data := event.Trouble{
-		Failure: event.Failure{Error: message.OneLine(err.Error(), gateways.MostErrorText), ErrorCode: troubleKind(err)},
+		Failure: event.Failure{Error: message.OneLine(err.Error(), gateways.MostErrorText),
+			ErrorCode: troubleKind(err)},
 		Gateway: gateways.GatewayOf(err), Held: hold, Since: now.UTC().Truncate(time.Millisecond),
 	}
 	if e, ok := errors.AsType[*smtpsend.Error](err); ok {

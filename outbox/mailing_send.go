@@ -141,9 +141,9 @@ func (d *decision) sending(c *claim) Sending {
 	return s
 }
 
-// Enqueue makes a message of the outbox of one that a relay put off: it is tried again from a time on, with the
-// attempt that was made counted. A message that was enqueued before stays as it is, so that Enqueue may be
-// repeated.
+// Enqueue makes a message of the outbox of one that a relay put off: it is tried again from a time on,
+// with the attempt that was made counted. A message that was enqueued before stays as it is, so that
+// Enqueue may be repeated.
 func (m *Mailing) Enqueue(ctx context.Context, a Addressee, due time.Time) error {
 	s := m.mailings
 	e, err := m.envelope(a)

@@ -115,8 +115,8 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// RetryAfter returns the wait that an answer asks for, in seconds or by a date (RFC 9110 section 10.2.3); zero:
-// none, or it is over.
+// RetryAfter returns the wait that an answer asks for, in seconds or by a date (RFC 9110 section 10.2.3);
+// zero: none, or it is over.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
