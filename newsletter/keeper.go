@@ -176,8 +176,8 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 		fault.CodeOf(err) == codeChanged {
 		return err
 	}
-	_, failed := c.transition(ctx, "", one.id, one.Permission, api.CampaignFailed, "content", err.Error(), "fail it",
-		api.CampaignScheduled)
+	_, failed := c.transition(ctx, "", one.id, one.Permission, api.CampaignFailed, "content", err.Error(),
+		"fail it", api.CampaignScheduled)
 	return failed
 }
 
@@ -256,7 +256,8 @@ func (c *keeper) whole(ctx context.Context, one *campaign, s *scan, chunks []sen
 
 // end ends a run.
 func (c *keeper) end(ctx context.Context, one *campaign) error {
-	_, err := c.transition(ctx, "", one.id, one.Permission, api.CampaignSent, "", "", "end it", api.CampaignSending)
+	_, err := c.transition(ctx, "", one.id, one.Permission, api.CampaignSent, "", "", "end it",
+		api.CampaignSending)
 	if err == nil {
 		c.log.InfoContext(ctx, "campaign sent", "campaign", one.id, "run", len(one.Runs))
 	}
@@ -290,7 +291,7 @@ func (c *keeper) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Ch
 	}
 	for i, chunk := range chunks {
 		if chunk.Batches > 0 {
-			back, doubts, err := c.Log.Lapse(ctx, one.key(), i, c.opts.ResendInDoubt)
+			back, doubts, err := c.Log.ExpireLeases(ctx, one.key(), i, c.opts.ResendInDoubt)
 			if err != nil {
 				return nil, err
 			}

@@ -26,7 +26,7 @@ type stored struct {
 	Detail        string            `json:"detail,omitempty"`
 	Waits         *api.CampaignWait `json:"waits,omitempty"`      // while it is sending
 	At            *time.Time        `json:"at,omitempty"`         // of the start, if it is scheduled
-	Permission    int               `json:"permission,omitempty"` // version of it: raised by each change of state
+	Permission    int               `json:"permission,omitempty"` // its version: each change of state raises it
 	Runs          []sending         `json:"runs,omitempty"`
 	PendingEvents []pendingEvent    `json:"pendingEvents,omitempty"` // events that are to be emitted
 	// a caller who is bound to the account wrote or started it, so it names only the account's senders

@@ -57,7 +57,7 @@ func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
 // claim is a message that this worker may send.
 type claim struct {
 	row
-	lapsed      string // the attempts in no log yet whose worker died, see lapse.lua
+	lapsed      string // the attempts in no log yet whose worker died, see expire_leases.lua
 	began       time.Time
 	lost        int                    // attempts whose worker died before the dot
 	oldDoubts   int                    // doubts before the last replay

@@ -43,7 +43,7 @@ func (s *sweeper) mend(ctx context.Context) error {
 	if !s.lastGood.IsZero() && now.Sub(s.lastGood) > outageGap {
 		s.careful = now.Add(s.d.opts.Lease / 2)
 	}
-	steps := []func(context.Context, int, time.Time) error{s.lapse, s.promote, s.owed, s.release}
+	steps := []func(context.Context, int, time.Time) error{s.expireLeases, s.promote, s.owed, s.release}
 	if now.Before(s.careful) {
 		steps = steps[1:]
 	}
@@ -58,9 +58,9 @@ func (s *sweeper) mend(ctx context.Context) error {
 	return nil
 }
 
-// lapse ends the leases that ran out and wakes their messages.
-func (s *sweeper) lapse(ctx context.Context, p int, now time.Time) error {
-	woken, err := sweepRun(ctx, s.d.store, lapseScript, p, sweepArgs{Now: now, Most: sweepBatch})
+// expireLeases ends the leases that ran out and wakes their messages.
+func (s *sweeper) expireLeases(ctx context.Context, p int, now time.Time) error {
+	woken, err := sweepRun(ctx, s.d.store, expireLeasesScript, p, sweepArgs{Now: now, Most: sweepBatch})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,8 @@ func TestLinksAreCountedAsTheyStandInTheContent(t *testing.T) {
 		{filled, "https://t.example/new?x", "https://t.example/{{#if a}}old{{else}}new{{/if}}?x"},
 		{filled, "https://f.example/?q=a", "https://f.example/?q={{params.q}}"},
 		{filled, "https://ann.example/me", "{{{subscriber.attributes.url}}}"},
-		{Snapshot{Links: []string{"https://a.example/{{id}}"}}, "https://b.example/?who=ann#x", "https://b.example/"},
+		{Snapshot{Links: []string{"https://a.example/{{id}}"}}, "https://b.example/?who=ann#x",
+			"https://b.example/"},
 	} {
 		if got := c.of.LinkOf(c.address); got != c.want {
 			t.Errorf("%s: %s, want %s", c.address, got, c.want)

@@ -17,8 +17,8 @@ var lua embed.FS
 
 var (
 	prelude       = redisdb.Source(lua, "lua/prelude.lua")
-	reserveScript = redisdb.NewScript[reserveArgs, reserveReply]("limits/reserve", redisdb.Source(lua, "lua/reserve.lua"),
-		prelude)
+	reserveScript = redisdb.NewScript[reserveArgs, reserveReply]("limits/reserve",
+		redisdb.Source(lua, "lua/reserve.lua"), prelude)
 	throttleScript = redisdb.NewScript[throttleArgs, throttleReply]("limits/throttle",
 		redisdb.Source(lua, "lua/throttle.lua"), prelude)
 	connectScript = redisdb.NewScript[connectArgs, bool]("limits/connect",

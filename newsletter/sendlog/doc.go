@@ -22,7 +22,7 @@
 //   - A result comes back with the version of the suppressions at that moment, so that the next mail of its
 //     worker need not ask for it.
 //   - A batch has a lease. When it ends, people who were only taken wait again. Those at the dot are in
-//     doubt, or wait again if [Log.Lapse] is told so. Nobody else is affected.
+//     doubt, or wait again if [Log.ExpireLeases] is told so. Nobody else is affected.
 //   - A worker whose batch has ended changes nobody's state, except to sent: others may have its people.
 //   - Whoever was left out of a scan until later is not forgotten, whoever scanned which part ([Claim]).
 //   - A state changes only to one that may follow it. What was settled stays, whoever repeats it.

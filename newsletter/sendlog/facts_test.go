@@ -215,7 +215,7 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 		"record":     func() error { _, _, err := b.Record(ctx, batch, Move{To: Sent}); return err },
 		"close":      func() error { return b.Close(ctx, batch, nil) },
 		"renew":      func() error { return b.Renew(ctx, []*Batch{batch}) },
-		"lapse":      func() error { _, _, err := b.Lapse(ctx, run5, chunk3, false); return err },
+		"expire":     func() error { _, _, err := b.ExpireLeases(ctx, run5, chunk3, false); return err },
 		"note":       func() error { _, err := b.Note(ctx, run5, chunk3, Note{Bit: Left}); return err },
 		"owed":       func() error { _, err := b.Owed(ctx, run5, chunk3); return err },
 		"enqueued":   func() error { return b.Enqueued(ctx, run5, chunk3, 1) },

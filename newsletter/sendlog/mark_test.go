@@ -47,7 +47,7 @@ func TestNobodyIsMarkedOnceTheLeaseHasEnded(t *testing.T) {
 	batch := b.batch(t, 1, 2)
 	b.ends(t, batch)
 	b.marked(t, Lost, batch, 1)
-	_, _, err := b.Lapse(ctx, run5, chunk3, false)
+	_, _, err := b.ExpireLeases(ctx, run5, chunk3, false)
 	do(t, err)
 	b.marked(t, Lost, batch, 1)
 	b.states(t, map[int]State{})

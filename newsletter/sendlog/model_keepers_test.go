@@ -2,7 +2,7 @@ package sendlog
 
 // The actors of the model that mail no batches.
 
-// keep lapses batches, enqueues people who are owed a message, and ends the run.
+// keep ends batches of dead workers, enqueues people who are owed a message, and ends the run.
 func (a *actor) keep() {
 	for {
 		a.rests(30)
@@ -14,7 +14,7 @@ func (a *actor) keep() {
 		}
 		chunk := chunks[a.chunk]
 		if chunk.Batches > 0 {
-			_, _ = call(a, func() (bool, error) { return true, a.lapse() })
+			_, _ = call(a, func() (bool, error) { return true, a.expireLeases() })
 		}
 		if chunk.Counts.States[Deferred] > 0 {
 			owed, err := a.Owed(a.ctx, a.run, a.chunk)
@@ -52,13 +52,13 @@ func (a *actor) whole(c Chunk) {
 	}
 }
 
-// lapse ends batches whose lease has ended.
-func (w *world) lapse() error {
+// expireLeases ends batches whose lease has ended.
+func (w *world) expireLeases() error {
 	before, err := w.States(w.ctx, w.run, w.chunk)
 	if err != nil {
 		return err
 	}
-	back, doubts, err := w.Lapse(w.ctx, w.run, w.chunk, w.resend)
+	back, doubts, err := w.ExpireLeases(w.ctx, w.run, w.chunk, w.resend)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ var (
 	claimScript   = script[claimArgs, claimed]("claim")
 	writeScript   = script[writeArgs, written]("write")
 	closeScript   = script[closeArgs, word]("close")
-	lapseScript   = script[lapseArgs, lapsed]("lapse")
+	expireScript  = script[expireArgs, expired]("expire_leases")
 	renewScript   = script[renewArgs, word]("renew")
 	permitScript  = script[permitArgs, word]("permit")
 	noteScript    = script[[]any, noted]("note")
@@ -54,8 +54,8 @@ type (
 		Batch   string
 		Tallies []any
 	}
-	lapseArgs struct{ Doubt int }
-	lapsed    struct {
+	expireArgs struct{ Doubt int }
+	expired    struct {
 		Word         string
 		Back, Doubts int
 	}

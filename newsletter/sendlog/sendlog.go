@@ -263,14 +263,15 @@ func (l *Log) Renew(ctx context.Context, batches []*Batch) error {
 	return redisdb.Failed(pipe.Exec(ctx), "renew the leases of %d batches", len(batches))
 }
 
-// Lapse ends the batches of a chunk whose lease has ended. resend: people at the dot wait again; else they
-// are in doubt. It returns how many people wait again, and how many are in doubt.
-func (l *Log) Lapse(ctx context.Context, r Run, chunk int, resend bool) (back, doubts int, err error) {
+// ExpireLeases ends the batches of a chunk whose lease has ended. resend: people at the dot wait again; else
+// they are in doubt. It returns how many people wait again, and how many are in doubt.
+func (l *Log) ExpireLeases(ctx context.Context, r Run, chunk int, resend bool) (back, doubts int, err error) {
 	doubt := InDoubt
 	if resend {
 		doubt = Waiting
 	}
-	answer, err := lapseScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, lapseArgs{Doubt: int(doubt)})
+	answer, err := expireScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)},
+		expireArgs{Doubt: int(doubt)})
 	return answer.Back, answer.Doubts, redisdb.Failed(err, "end batches of run %s", r)
 }
 

@@ -209,7 +209,7 @@ func TestAWorkerWithoutItsBatchOnlySaysWhoWasSent(t *testing.T) {
 	batch := b.batch(t, 1, 2, 3)
 	b.mark(t, batch, 1, 2)
 	b.ends(t, batch)
-	if back, doubts, err := b.Lapse(ctx, run5, chunk3, false); err != nil || back != 1 || doubts != 2 {
+	if back, doubts, err := b.ExpireLeases(ctx, run5, chunk3, false); err != nil || back != 1 || doubts != 2 {
 		t.Fatalf("%d wait again, %d are in doubt, %v", back, doubts, err)
 	}
 	next := b.batch(t, 3)

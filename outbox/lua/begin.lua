@@ -20,7 +20,7 @@
 --   HELD     another attempt has it, until lease
 --   LATER    it is in the backlog of its account
 -- Atomic because two workers that both read "waiting" would both send. An active message is never claimed, even if
--- its lease has ended: only lapse.lua ends a lease, so that one place judges a lost attempt.
+-- its lease has ended: only expire_leases.lua ends a lease, so that one place judges a lost attempt.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
   'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank', 'woken')

@@ -12,7 +12,7 @@
 --   hold        name of what a held message waits for
 --   line        the line of the account's messages that wait for this relay: they go before those of the backlog
 --   contended   1: other accounts have lines for it, so the next of the backlog joins the line, until line_due
---   lapsed      the lost attempts that are in no log yet, see lapse.lua
+--   lapsed      the lost attempts that are in no log yet, see expire_leases.lua
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
 --   references  reference keys, separated by spaces: a hash, its value, and the seconds that it is kept
 --   dialogue    SMTP dialogue of the attempt, whose last number in the log is dialogue_of; '': none is kept

@@ -1,4 +1,4 @@
--- lapse ends leases that ran out: their holders are dead, stopped, or cut off. The messages wait again under a new
+-- expire_leases ends leases that ran out: their holders are dead, stopped, or cut off. The messages wait again under a new
 -- epoch. The record lists the lost attempts that are in no log yet, each with its beginning, and whether it had reached
 -- its final dot. They count as attempts, and the message may have one more for each.
 --

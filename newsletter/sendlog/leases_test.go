@@ -76,12 +76,12 @@ func TestBatchesLapse(t *testing.T) {
 			b.mark(t, batch, 2, 3)
 			b.mark(t, other, 4)
 			b.settle(t, "1", Move{Offset: 3, To: Sent})
-			if back, doubts, err := b.Lapse(ctx, run5, chunk3, c.resend); err != nil || back+doubts > 0 {
+			if back, doubts, err := b.ExpireLeases(ctx, run5, chunk3, c.resend); err != nil || back+doubts > 0 {
 				t.Errorf("before the lease ended: %d, %d, %v", back, doubts, err)
 			}
 			b.ends(t, batch)
 			for _, want := range [][2]int{{c.back, c.doubts}, {}} { // the second one finds nothing
-				back, doubts, err := b.Lapse(ctx, run5, chunk3, c.resend)
+				back, doubts, err := b.ExpireLeases(ctx, run5, chunk3, c.resend)
 				if err != nil || back != want[0] || doubts != want[1] {
 					t.Errorf("%d wait again, %d are in doubt, want %v; %v", back, doubts, want, err)
 				}
@@ -106,7 +106,7 @@ func TestRenewedBatchesStay(t *testing.T) {
 	do(t, b.Close(ctx, closed, nil))
 	b.ends(t, batch)
 	do(t, b.Renew(ctx, []*Batch{batch, closed}))
-	if back, doubts, err := b.Lapse(ctx, run5, chunk3, false); err != nil || back+doubts > 0 {
+	if back, doubts, err := b.ExpireLeases(ctx, run5, chunk3, false); err != nil || back+doubts > 0 {
 		t.Errorf("%d, %d, %v", back, doubts, err)
 	}
 	if c := b.chunk(t); c.Batches != 1 {

@@ -1,4 +1,4 @@
--- lapse ends the batches whose lease has ended: their worker is gone.
+-- expire_leases ends the batches whose lease has ended: their worker is gone.
 --
 -- KEYS[1] log
 -- ARGV: doubt
