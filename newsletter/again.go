@@ -29,7 +29,7 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 		return outbox.Turn{}, err
 	case one.key() != at.run && (one.State == api.CampaignCancelled ||
 		one.Runs[at.run.Number-1].cancelled()): // those of the last run Cancel cancels
-		return c.keeper.over(ctx, at, sendlog.Move{To: sendlog.Cancelled, Why: "the campaign was cancelled"})
+		return c.over(ctx, at, sendlog.Move{To: sendlog.Cancelled, Why: "the campaign was cancelled"})
 	case one.State != api.CampaignSending && one.State != api.CampaignSent:
 		return outbox.Turn{Until: c.opts.Now().Add(pausedAgain), Reason: "its campaign is paused or held"}, nil
 	}
@@ -48,15 +48,15 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 	}
 	s := c.scheduler.of(one.id)
 	if s == nil || s.key != one.key() || s.c.Permission != one.Permission {
-		if s, err = c.keeper.newScan(ctx, one); err != nil {
+		if s, err = c.newScan(ctx, one); err != nil {
 			return outbox.Turn{}, err
 		}
 	}
-	return c.keeper.turnOf(ctx, s, at)
+	return c.turnOf(ctx, s, at)
 }
 
 // turnOf is Turn for the run of a scan.
-func (c *keeper) turnOf(ctx context.Context, s *scan, at *recipient) (outbox.Turn, error) {
+func (c *Campaigns) turnOf(ctx context.Context, s *scan, at *recipient) (outbox.Turn, error) {
 	now := c.opts.Now()
 	due, again, err := c.reread(ctx, s, at.chunk, []uint32{at.ordinal})
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *keeper) turnOf(ctx context.Context, s *scan, at *recipient) (outbox.Tur
 }
 
 // over settles a deferred person to whom the campaign does not go any more.
-func (c *keeper) over(ctx context.Context, at *recipient, move sendlog.Move) (outbox.Turn, error) {
+func (c *Campaigns) over(ctx context.Context, at *recipient, move sendlog.Move) (outbox.Turn, error) {
 	move.Offset = at.offset
 	return outbox.Turn{Over: true, Reason: move.Why}, c.Log.Ended(ctx, at.run, at.chunk, move)
 }

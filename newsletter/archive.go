@@ -34,8 +34,8 @@ const idOfFeed = "atom.xml"
 // Archive shows to everybody the campaigns that were sent with archive to public lists, as a reader gets them
 // of whom nothing is known. It is safe for concurrent use.
 type Archive struct {
-	*contents
-	looks singleflight.Group
+	campaigns *Campaigns
+	looks     singleflight.Group
 }
 
 // shelves are what is kept in memory of the archive.
@@ -123,7 +123,7 @@ func (a *Archive) Mail(ctx context.Context, listID, id string) (ArchivedMail, er
 	if err != nil {
 		return ArchivedMail{}, err
 	}
-	one, err := a.known(ctx, id)
+	one, err := a.campaigns.known(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && !one.shelved().of(list) {
 		err = noArchive()
 	}
@@ -135,7 +135,7 @@ func (a *Archive) Mail(ctx context.Context, listID, id string) (ArchivedMail, er
 
 // list returns a public list.
 func (a *Archive) list(ctx context.Context, id string) (*audience.List, error) {
-	list, err := a.Audience.Lists.Find(ctx, id)
+	list, err := a.campaigns.Audience.Lists.Find(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && !list.Public {
 		return nil, noArchive()
 	}
@@ -149,18 +149,19 @@ func (s shelved) of(list *audience.List) bool {
 
 // all returns the campaigns of all archives, the latest first. They are read again when one has changed.
 func (a *Archive) all(ctx context.Context) ([]shelved, error) {
-	list, _, err := a.shelves.all.Get(ctx, "", time.Now(), func(ctx context.Context) ([]shelved, bool, error) {
-		list, err := redisdb.Await[[]shelved](ctx, a.looks.DoChan("", func() (any, error) {
-			return a.look(context.WithoutCancel(ctx))
-		}))
-		return list, err == nil, err
-	})
+	list, _, err := a.campaigns.shelves.all.Get(ctx, "", time.Now(),
+		func(ctx context.Context) ([]shelved, bool, error) {
+			list, err := redisdb.Await[[]shelved](ctx, a.looks.DoChan("", func() (any, error) {
+				return a.look(context.WithoutCancel(ctx))
+			}))
+			return list, err == nil, err
+		})
 	return list, err
 }
 
 func (a *Archive) look(ctx context.Context) ([]shelved, error) {
 	var all []shelved
-	err := a.store.Each(ctx, func(r *records.Record[stored]) error {
+	err := a.campaigns.store.Each(ctx, func(r *records.Record[stored]) error {
 		if s := used(r).shelved(); s.id != "" {
 			all = append(all, s)
 		}
@@ -192,10 +193,11 @@ func (s *stored) variantShown() int { return max(0, indexOf(s.Campaign, s.Runs[s
 
 // row returns the row of a campaign.
 func (a *Archive) row(ctx context.Context, list *audience.List, id string) (ArchiveRow, error) {
-	row, _, err := a.shelves.rows.Get(ctx, id, time.Now(), func(ctx context.Context) (ArchiveRow, bool, error) {
-		mail, err := a.Mail(ctx, list.ListID, id)
-		return mail.ArchiveRow, err == nil, err
-	})
+	row, _, err := a.campaigns.shelves.rows.Get(ctx, id, time.Now(),
+		func(ctx context.Context) (ArchiveRow, bool, error) {
+			mail, err := a.Mail(ctx, list.ListID, id)
+			return mail.ArchiveRow, err == nil, err
+		})
 	return row, err
 }
 
@@ -203,9 +205,9 @@ func (a *Archive) row(ctx context.Context, list *audience.List, id string) (Arch
 func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) (ArchivedMail, error) {
 	run, variant := one.Runs[one.shown()-1], one.variantShown()
 	sh := shared(as(one.Campaign, variant), run.Subject, one.Bound)
-	mailing, err := a.Outbox.Mailings.Load(ctx, sh, run.Snapshots[variant])
+	mailing, err := a.campaigns.Outbox.Mailings.Load(ctx, sh, run.Snapshots[variant])
 	if fault.Is(err, fault.NotFound) {
-		a.log.WarnContext(ctx, "campaign not shown in the archive", "campaign", one.id, "error", err)
+		a.campaigns.log.WarnContext(ctx, "campaign not shown in the archive", "campaign", one.id, "error", err)
 		err = noArchive()
 	}
 	if err != nil {
@@ -229,7 +231,7 @@ func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) 
 // anonymous fills a mailing for nobody. Attributes have the fallbacks of the campaign.
 func (a *Archive) anonymous(ctx context.Context, one *campaign, mailing *outbox.Mailing,
 	list *audience.List) (render.Mail, error) {
-	m, err := a.filling(ctx, one.Campaign)
+	m, err := a.campaigns.filling(ctx, one.Campaign)
 	if err != nil {
 		return render.Mail{}, err
 	}
@@ -237,15 +239,17 @@ func (a *Archive) anonymous(ctx context.Context, one *campaign, mailing *outbox.
 	if err != nil {
 		return render.Mail{}, err
 	}
-	return mailing.Fill(ctx, params, a.url("/subscribers?listId="+url.QueryEscape(list.ListID)))
+	return mailing.Fill(ctx, params, a.campaigns.url("/subscribers?listId="+url.QueryEscape(list.ListID)))
 }
 
 // url returns a public address of Postroom; without serviceUrl, its path.
-func (c *book) url(path string) string { return strings.TrimRight(c.opts.ServiceURL(), "/") + path }
+func (c *Campaigns) url(path string) string {
+	return strings.TrimRight(c.opts.ServiceURL(), "/") + path
+}
 
 // archiveURL returns the address of a campaign in the archive of its first list that is public; empty: it has
 // none.
-func (c *book) archiveURL(ctx context.Context, in api.Campaign) (string, error) {
+func (c *Campaigns) archiveURL(ctx context.Context, in api.Campaign) (string, error) {
 	for _, id := range in.Lists {
 		if !in.Archive {
 			break
@@ -262,7 +266,7 @@ func (c *book) archiveURL(ctx context.Context, in api.Campaign) (string, error) 
 }
 
 // filling is what the mail of a campaign is filled with.
-func (c *book) filling(ctx context.Context, in api.Campaign) (mail, error) {
+func (c *Campaigns) filling(ctx context.Context, in api.Campaign) (mail, error) {
 	m := newMail(in)
 	url, err := c.archiveURL(ctx, in)
 	if url != "" { // else the variable is missing
@@ -273,7 +277,7 @@ func (c *book) filling(ctx context.Context, in api.Campaign) (mail, error) {
 
 // shelve keeps the content that the archive shows of a campaign whose run has ended, and lets go of all
 // others. A run that began since goes on with its own.
-func (c *book) shelve(ctx context.Context, id string) error {
+func (c *Campaigns) shelve(ctx context.Context, id string) error {
 	one, err := c.find(ctx, "", id) // as it is now: it may have been put into the archive a moment ago
 	if err != nil || !ended(one.State) {
 		return err
@@ -299,7 +303,7 @@ func (c *book) shelve(ctx context.Context, id string) error {
 
 // holdShown keeps the content that the archive shows of a campaign. It returns its name, and false if it is
 // gone.
-func (c *book) holdShown(ctx context.Context, one *campaign) (held bool, name string, err error) {
+func (c *Campaigns) holdShown(ctx context.Context, one *campaign) (held bool, name string, err error) {
 	run, variant := one.shown(), one.variantShown()
 	name = mailingName(sendlog.Run{Campaign: one.Number, Number: run}, variant)
 	held, err = c.Outbox.Mailings.Hold(ctx, name, one.Runs[run-1].Snapshots[variant].Name)
@@ -335,7 +339,7 @@ func (c *Campaigns) publish(ctx context.Context, bound, id string, p api.Campaig
 		return outdated(s, p.Version)
 	})
 	if err == nil && ended(one.State) && one.run() != nil {
-		err = c.enliven(ctx, id) // the keeper keeps the content or lets go of it
+		err = c.enliven(ctx, id) // the dispatcher keeps the content or lets go of it
 	}
 	if err != nil {
 		return api.CampaignInfo{}, err

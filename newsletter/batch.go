@@ -30,7 +30,7 @@ const (
 
 // deliver is a worker: it takes batches in turn and mails them, until ctx ends. work outlives ctx until the
 // mail under way is done.
-func (c *keeper) deliver(ctx, work context.Context) {
+func (c *Campaigns) deliver(ctx, work context.Context) {
 	for ctx.Err() == nil {
 		s, wake, soon := c.scheduler.take(c.opts.Now())
 		if s == nil {
@@ -59,7 +59,7 @@ func (c *keeper) deliver(ctx, work context.Context) {
 
 // unclaimed makes a scan wait that could not take a batch. If a campaign is gone by whose mail people are
 // selected, the run is held: nobody can tell who its people are.
-func (c *keeper) unclaimed(ctx context.Context, s *scan, err error) {
+func (c *Campaigns) unclaimed(ctx context.Context, s *scan, err error) {
 	s.rest(c.opts.Now().Add(time.Second), "people can't be read")
 	switch {
 	case ctx.Err() != nil:
@@ -73,7 +73,7 @@ func (c *keeper) unclaimed(ctx context.Context, s *scan, err error) {
 // batch is a batch that is being mailed.
 type batch struct {
 	*sendlog.Batch
-	c    *keeper
+	c    *Campaigns
 	scan *scan
 
 	stopped atomic.Bool  // nobody else of it is to be mailed
@@ -218,7 +218,7 @@ func (b *batch) waits(ctx context.Context, m *marks, got outbox.Sending, tried t
 }
 
 // addressee is a person as the mailing has them.
-func (c *keeper) addressee(s *scan, p audience.Person) (outbox.Addressee, error) {
+func (c *Campaigns) addressee(s *scan, p audience.Person) (outbox.Addressee, error) {
 	params, err := s.mail.filled(p)
 	return outbox.Addressee{
 		ID: c.messageID(s.c.Number, s.key.Number, p.Ordinal, s.c.run().Began),
@@ -263,14 +263,15 @@ func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee
 	}
 	recorded, version := b.settle(ctx, move)
 	b.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
-	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the keeper does it
+	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the dispatcher does it
 		b.c.enqueue(ctx, b.scan, b.Chunk, offset, a, got.Until)
 	}
 	return version
 }
 
-// enqueue makes a message of the outbox of a deferred person. If that fails, the keeper does it.
-func (c *keeper) enqueue(ctx context.Context, s *scan, chunk, offset int, a outbox.Addressee, due time.Time) {
+// enqueue makes a message of the outbox of a deferred person. If that fails, the dispatcher does it.
+func (c *Campaigns) enqueue(ctx context.Context, s *scan, chunk, offset int, a outbox.Addressee,
+	due time.Time) {
 	err := s.mailingOf(uint32(chunk*sendlog.ChunkSize+offset)).Enqueue(ctx, a, due)
 	if err == nil {
 		err = c.Log.Enqueued(ctx, s.key, chunk, offset)

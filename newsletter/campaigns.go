@@ -74,7 +74,7 @@ func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (
 }
 
 // takeNumber gives a campaign the next number.
-func (c *book) takeNumber(ctx context.Context, id string) (uint32, error) {
+func (c *Campaigns) takeNumber(ctx context.Context, id string) (uint32, error) {
 	n, err := c.DB.Client().HIncrBy(ctx, numbersKey(), "last", 1).Result()
 	if err == nil {
 		err = c.DB.Client().HSet(ctx, numbersKey(), strconv.FormatInt(n, 10), id).Err()
@@ -118,7 +118,7 @@ var notPublic = api.CampaignFault{Code: "NoArchive",
 	Message: "It has no public page, because none of its lists is public"}
 
 // info returns a campaign as the API has it.
-func (c *book) info(ctx context.Context, one *campaign) (api.CampaignInfo, error) {
+func (c *Campaigns) info(ctx context.Context, one *campaign) (api.CampaignInfo, error) {
 	info := api.CampaignInfo{Campaign: one.Campaign, State: one.State, Reason: one.Reason, Detail: one.Detail,
 		Run: len(one.Runs), At: one.At, Version: one.Version, Created: one.created, Updated: one.updated}
 	if one.State == api.CampaignSending {

@@ -112,7 +112,7 @@ var standIn = audience.Person{ID: "s0", Email: "reader@example.com", Name: "Read
 
 // sample returns the person whom a preview is filled for: the named one, else the first of the lists, else a
 // stand-in.
-func (c *contents) sample(ctx context.Context, in api.Campaign, subscriber string) (audience.Person, bool,
+func (c *Campaigns) sample(ctx context.Context, in api.Campaign, subscriber string) (audience.Person, bool,
 	error) {
 	if subscriber != "" {
 		p, err := c.Audience.Person(ctx, in.Account, subscriber, in.Lists)
@@ -126,7 +126,7 @@ func (c *contents) sample(ctx context.Context, in api.Campaign, subscriber strin
 }
 
 // some returns a few people of a campaign.
-func (c *contents) some(ctx context.Context, in api.Campaign, most int) ([]audience.Person, error) {
+func (c *Campaigns) some(ctx context.Context, in api.Campaign, most int) ([]audience.Person, error) {
 	choice, err := c.choose(ctx, in.Campaign, selection(in))
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (c *contents) some(ctx context.Context, in api.Campaign, most int) ([]audie
 }
 
 // Preview returns the mail of a campaign as one person would get it. It sends nothing.
-func (c *contents) Preview(ctx context.Context, bound, id string, in api.CampaignSample) (
+func (c *Campaigns) Preview(ctx context.Context, bound, id string, in api.CampaignSample) (
 	api.CampaignPreview, error) {
 	none := api.CampaignPreview{}
 	one, err := c.find(ctx, bound, id)
@@ -187,14 +187,14 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 }
 
 // previewed returns a mailing whose links lead nowhere.
-func (c *contents) previewed(ctx context.Context, in api.Campaign, bound bool) (*outbox.Mailing, error) {
+func (c *Campaigns) previewed(ctx context.Context, in api.Campaign, bound bool) (*outbox.Mailing, error) {
 	sh := shared(in, "", bound)
 	sh.Preview = true
 	return c.Outbox.Mailings.Mailing(ctx, sh)
 }
 
 // written returns the mail to a person, and the words in it.
-func (c *contents) written(ctx context.Context, mailing *outbox.Mailing, one *campaign,
+func (c *Campaigns) written(ctx context.Context, mailing *outbox.Mailing, one *campaign,
 	person audience.Person) (render.Mail, *message.Composed, error) {
 	m, err := c.filling(ctx, one.Campaign)
 	if err != nil {
@@ -216,12 +216,12 @@ func (c *contents) written(ctx context.Context, mailing *outbox.Mailing, one *ca
 	return words, composed, err
 }
 
-func (c *book) messageID(number uint32, run int, ordinal uint32, began time.Time) string {
+func (c *Campaigns) messageID(number uint32, run int, ordinal uint32, began time.Time) string {
 	return outbox.CampaignID{At: began, Campaign: number, Run: run, Ordinal: ordinal}.Message(c.DB.Partitions())
 }
 
 // Test mails a campaign to addresses, as a person would get it, with [Test] before the subject.
-func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTest) (api.CampaignTested,
+func (c *Campaigns) Test(ctx context.Context, bound, id string, in api.CampaignTest) (api.CampaignTested,
 	error) {
 	answer := api.CampaignTested{Sent: []api.CampaignTestMail{}}
 	one, err := c.find(ctx, bound, id)

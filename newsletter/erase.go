@@ -13,7 +13,7 @@ import (
 // Erase clears what the send log has of a subscriber, and the facts about mail that is not in the email log.
 // It returns how many runs the subscriber was in. It needs the record of the subscriber: call it before that
 // goes.
-func (c *reports) Erase(ctx context.Context, w outbox.Whom) (runs int, err error) {
+func (c *Campaigns) Erase(ctx context.Context, w outbox.Whom) (runs int, err error) {
 	counters := domainCounters(w.Address())
 	err = c.eachRunOf(ctx, w, func(one *campaign, run sendlog.Run, ordinal uint32) error {
 		was, err := c.Log.ForgetPerson(ctx, run, ordinal, counters)
@@ -28,7 +28,7 @@ func (c *reports) Erase(ctx context.Context, w outbox.Whom) (runs int, err error
 }
 
 // Personal calls do with what became of the mail of each run to a subscriber.
-func (c *reports) Personal(ctx context.Context, w outbox.Whom, do func(api.PersonalCampaign) error) error {
+func (c *Campaigns) Personal(ctx context.Context, w outbox.Whom, do func(api.PersonalCampaign) error) error {
 	return c.eachRunOf(ctx, w, func(one *campaign, run sendlog.Run, ordinal uint32) error {
 		chunk, offset := sendlog.ChunkOf(ordinal)
 		states, err := c.Log.States(ctx, run, chunk)
@@ -49,7 +49,7 @@ func (c *reports) Personal(ctx context.Context, w outbox.Whom, do func(api.Perso
 }
 
 // eachRunOf calls do with every run of the account in which the subscriber may be.
-func (c *reports) eachRunOf(ctx context.Context, w outbox.Whom,
+func (c *Campaigns) eachRunOf(ctx context.Context, w outbox.Whom,
 	do func(one *campaign, run sendlog.Run, ordinal uint32) error) error {
 	person, err := c.Audience.Person(ctx, w.Account, w.Address(), nil)
 	if fault.Is(err, fault.NotFound) {

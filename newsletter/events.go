@@ -34,7 +34,7 @@ func (s *stored) tell(kind event.Type, at time.Time) {
 }
 
 // emit emits the events of a campaign that were noted. After a crash one may come twice, under its id.
-func (c *book) emit(ctx context.Context, one *campaign) error {
+func (c *Campaigns) emit(ctx context.Context, one *campaign) error {
 	if len(one.PendingEvents) == 0 {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (c *book) emit(ctx context.Context, one *campaign) error {
 }
 
 // follow applies what became of the messages of deferred people, until ctx ends.
-func (c *keeper) follow(ctx context.Context) {
+func (c *Campaigns) follow(ctx context.Context) {
 	err := c.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Gather: redisdb.Unhurried}, c.apply)
 	if err != nil {
 		c.log.ErrorContext(ctx, "events not followed: deferred mail of campaigns has no result", "error", err)
@@ -86,7 +86,7 @@ func (c *keeper) follow(ctx context.Context) {
 }
 
 // apply applies a batch of events.
-func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
+func (c *Campaigns) apply(ctx context.Context, entries []redisdb.Entry) error {
 	for _, entry := range entries {
 		text := entry.Text(field)
 		if !strings.Contains(text, `"campaign"`) {

@@ -24,7 +24,7 @@ type Facts struct {
 func (c *Campaigns) Facts() *Facts { return &Facts{Facts: c.Outbox.Facts, campaigns: c} }
 
 // about returns whom a message of a campaign went to; nil: it is of none.
-func (c *book) about(ctx context.Context, messageID string) (*recipient, error) {
+func (c *Campaigns) about(ctx context.Context, messageID string) (*recipient, error) {
 	id, ok := outbox.ReadCampaignID(messageID)
 	if !ok || id.Campaign == 0 || id.Run == 0 {
 		return nil, nil

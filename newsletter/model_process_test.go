@@ -290,10 +290,10 @@ func (p *process) forget() {
 
 // The parts of Campaigns.Run, one step at a time. What sends campaigns in another way needs others.
 
-// look does what the keeper does each second.
+// look does what the dispatcher does each second.
 func (p *process) look(ctx context.Context) error {
-	err := p.keeper.look(ctx)
-	p.keeper.counts.Wait()
+	err := p.Campaigns.look(ctx)
+	p.Campaigns.counts.Wait()
 	return err
 }
 
@@ -303,9 +303,9 @@ func (p *process) mail(ctx context.Context) bool {
 	if s == nil {
 		return false
 	}
-	b, err := p.keeper.claim(ctx, s)
+	b, err := p.Campaigns.claim(ctx, s)
 	if err != nil {
-		p.keeper.unclaimed(ctx, s, err)
+		p.Campaigns.unclaimed(ctx, s, err)
 	}
 	if b == nil {
 		return false
@@ -319,5 +319,5 @@ func (p *process) mail(ctx context.Context) bool {
 
 // apply applies events.
 func (p *process) apply(ctx context.Context, entries []redisdb.Entry) error {
-	return p.keeper.apply(ctx, entries)
+	return p.Campaigns.apply(ctx, entries)
 }

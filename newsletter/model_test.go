@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 const historiesFor = 15 * time.Second
 
 // TestAnyHistoryKeepsThePromises runs random histories of a campaign in two processes on one Redis, with
-// their outbox and audience: keepers look, workers mail batches and deliver what was put off, events are
+// their outbox and audience: dispatchers look, workers mail batches and deliver what was put off, events are
 // followed, operators and recipients do what they may. Each operation may die, stall, be sent twice or lose
 // its answer at any call to Redis and around a final dot; leases end. A relay accepts, puts off, refuses, and
 // cuts the connection. The model notes what really happened: attempts and dots are judged when they come, and

@@ -89,14 +89,6 @@ func (o Options) withDefaults() Options {
 // Campaigns stores the campaigns of all accounts, and sends them. It is safe for concurrent use, by any
 // number of processes on one Redis.
 type Campaigns struct {
-	*life
-	*reports
-	Archive *Archive
-	keeper  *keeper
-}
-
-// book has the campaigns as they are stored.
-type book struct {
 	Parts
 	opts      Options
 	store     *records.Store[stored]
@@ -106,25 +98,15 @@ type book struct {
 	metrics   *metrics
 	log       *slog.Logger
 	scheduler *scheduler    // whose turn it is
-	changed   chan struct{} // a campaign's state was: the keeper looks at once
-}
+	changed   chan struct{} // a campaign's state was: the dispatcher looks at once
 
-// contents writes and checks the mail of campaigns.
-type contents struct{ *book }
-
-// life changes the states of campaigns.
-type life struct{ *contents }
-
-// reports tells what became of the people of campaigns.
-type reports struct{ *book }
-
-// keeper sends campaigns: it begins what is due, lets workers mail batches, and ends runs.
-type keeper struct {
-	*life
+	// The dispatcher's: it begins what is due, lets workers mail batches, and ends runs.
 	held     *lease.Set[*sendlog.Batch]               // that are mailed by this process
 	versions *redisdb.Group[string, struct{}, string] // of the suppressions
 	counts   sync.WaitGroup                           // of audiences
 	listed   bool                                     // all live campaigns are; else look lists them
+
+	Archive *Archive
 }
 
 // New returns Campaigns. What it sends begins with Run.
@@ -135,34 +117,31 @@ func New(p Parts, o Options) (*Campaigns, error) {
 			"pause of the queue are needed")
 	}
 	o = o.withDefaults()
-	b := &book{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
+	c := &Campaigns{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
 		scheduler: &scheduler{scans: map[string]*scan{}, reservations: map[string]*reservations{}},
 		changed:   make(chan struct{}, 1)}
-	b.store = records.New(p.DB, nil, records.Kind[stored]{
+	c.store = records.New(p.DB, nil, records.Kind[stored]{
 		Key: "campaign", Index: "campaigns", Name: "campaign", Code: codeChanged, Missing: notFound,
 		Secrets: func(*stored) []records.Secret { return nil },
 	}, records.Options[stored]{Now: o.Now, Forget: func(string) {
-		b.cached.Clear()
-		b.shelves.clear()
+		c.cached.Clear()
+		c.shelves.clear()
 	}})
-	b.cached = redisdb.NewCache[*campaign](p.DB, b.store.VersionKey(), nil)
-	b.byNo = redisdb.NewCache[string](p.DB, b.store.VersionKey(), nil)
-	b.shelves = shelves{redisdb.NewCache[[]shelved](p.DB, b.store.VersionKey(), nil),
-		redisdb.NewCache[ArchiveRow](p.DB, b.store.VersionKey(), nil)}
-	l := &life{&contents{b}}
-	k := &keeper{life: l, held: lease.NewSet(p.Log.Lease(), b.log, func(ctx context.Context,
+	c.cached = redisdb.NewCache[*campaign](p.DB, c.store.VersionKey(), nil)
+	c.byNo = redisdb.NewCache[string](p.DB, c.store.VersionKey(), nil)
+	c.shelves = shelves{redisdb.NewCache[[]shelved](p.DB, c.store.VersionKey(), nil),
+		redisdb.NewCache[ArchiveRow](p.DB, c.store.VersionKey(), nil)}
+	c.held = lease.NewSet(p.Log.Lease(), c.log, func(ctx context.Context,
 		held []*sendlog.Batch) ([]*sendlog.Batch, error) {
 		return nil, p.Log.Renew(ctx, held) // one that is lost is noticed by its next mark
-	})}
-	k.versions = redisdb.NewGroup(k.readVersion)
-	return &Campaigns{life: l, reports: &reports{b}, Archive: &Archive{contents: l.contents}, keeper: k}, nil
+	})
+	c.versions = redisdb.NewGroup(c.readVersion)
+	c.Archive = &Archive{campaigns: c}
+	return c, nil
 }
 
 // Run sends campaigns, begins those that are due, and repairs what a crash left, until ctx ends.
-func (c *Campaigns) Run(ctx context.Context) error { return c.keeper.run(ctx) }
-
-// run is Run.
-func (c *keeper) run(ctx context.Context) error {
+func (c *Campaigns) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { c.keep(ctx) })
 	wg.Go(func() { c.follow(ctx) })

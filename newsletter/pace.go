@@ -63,7 +63,7 @@ func duration(people int, paceOn func(day int) (perSecond, perDay float64)) (tim
 
 // mayTake returns how many people may be taken for a batch now, as the window, the rate and the limits of the
 // campaign say. Nobody: the scan rests.
-func (c *keeper) mayTake(ctx context.Context, s *scan, now time.Time) int {
+func (c *Campaigns) mayTake(ctx context.Context, s *scan, now time.Time) int {
 	if s.c.Window != nil && s.c.Window.Of != "recipient" {
 		if opens := s.window.Next(now, s.zone); opens.After(now) {
 			s.restsFor(earlier(opens, now.Add(time.Minute)), opens, "its window is closed")
@@ -94,7 +94,7 @@ const turnLength = 100 * time.Millisecond
 // takeTurns pays for the mails whose time has come, and reserves turns for a second ahead. So the rate is
 // kept even if a worker comes late. Each start of a run has a scope of its own, so nobody waits for
 // turns that were reserved before a pause, or at another rate.
-func (c *keeper) takeTurns(ctx context.Context, s *scan, now time.Time) error {
+func (c *Campaigns) takeTurns(ctx context.Context, s *scan, now time.Time) error {
 	turn := max(1, int(s.c.Rate*turnLength.Seconds()))
 	scope := limits.Scope{Name: fmt.Sprintf("campaign:%s:%d", s.c.id, s.c.Permission),
 		Rate: limits.Rate{PerSecond: s.c.Rate, Burst: turn}}
@@ -230,7 +230,7 @@ func (s *scan) noteQuota(why string) {
 }
 
 // showQuota stores in the campaign that a quota keeps it waiting, or does no longer.
-func (c *keeper) showQuota(ctx context.Context, one *campaign, s *scan) error {
+func (c *Campaigns) showQuota(ctx context.Context, one *campaign, s *scan) error {
 	s.mu.Lock()
 	now := s.quota
 	s.quota = nil
@@ -308,7 +308,7 @@ func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWai
 }
 
 // showWait stores in the campaign what it waits for, or that it waits no longer.
-func (c *keeper) showWait(ctx context.Context, one *campaign, wait *api.CampaignWait) error {
+func (c *Campaigns) showWait(ctx context.Context, one *campaign, wait *api.CampaignWait) error {
 	old := one.Waits
 	if wait == old || wait != nil && old != nil && wait.Reason == old.Reason && near(wait.Until, old.Until) {
 		return nil

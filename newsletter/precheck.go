@@ -29,25 +29,25 @@ const clipped = 102 << 10
 
 // Check finds what keeps a campaign from being sent, and what should be looked at. It asks the DNS and the
 // links; Send does not.
-func (c *contents) Check(ctx context.Context, bound, id string) (api.CampaignCheck, error) {
+func (c *Campaigns) Check(ctx context.Context, bound, id string) (api.CampaignCheck, error) {
 	one, err := c.find(ctx, bound, id)
 	if err != nil {
 		return api.CampaignCheck{}, err
 	}
 	one.Bound = one.Bound || bound != ""
-	e := precheck{contents: c, one: one, outside: true}
+	e := precheck{campaigns: c, one: one, outside: true}
 	err = e.run(ctx)
 	return e.result, err
 }
 
 // precheck looks for faults of a campaign.
 type precheck struct {
-	*contents
-	one     *campaign
-	outside bool      // the DNS and the links are asked
-	at      time.Time // when it begins; in the past: now
-	variant string
-	result  api.CampaignCheck
+	campaigns *Campaigns
+	one       *campaign
+	outside   bool      // the DNS and the links are asked
+	at        time.Time // when it begins; in the past: now
+	variant   string
+	result    api.CampaignCheck
 }
 
 func (e *precheck) fail(code, text string) {
@@ -73,10 +73,10 @@ func (e *precheck) run(ctx context.Context) error {
 	if len(in.Lists) == 0 {
 		e.fail("NoList", "It goes to no list; set lists")
 	}
-	if base := e.opts.ServiceURL(); !strings.HasPrefix(base, "https://") && !local(base) {
+	if base := e.campaigns.opts.ServiceURL(); !strings.HasPrefix(base, "https://") && !local(base) {
 		e.fail("NoPublicUrl", "Its links need a public https address; set serviceUrl")
 	}
-	if err := e.check(ctx, in); fault.Is(err, fault.Invalid) {
+	if err := e.campaigns.check(ctx, in); fault.Is(err, fault.Invalid) {
 		f, _ := errors.AsType[*fault.Error](err)
 		for _, field := range f.Fields {
 			e.fail("Invalid", field.Key+" "+field.Message)
@@ -84,17 +84,17 @@ func (e *precheck) run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	if err := e.mayName(ctx, in, e.one.Bound); fault.Is(err, fault.Forbidden) {
+	if err := e.campaigns.mayName(ctx, in, e.one.Bound); fault.Is(err, fault.Forbidden) {
 		e.fail(fault.CodeOf(err), err.Error())
 	} else if err != nil {
 		return err
 	}
 	for _, id := range in.Lists {
-		if list, err := e.Audience.Lists.Get(ctx, in.Account, id); err == nil {
+		if list, err := e.campaigns.Audience.Lists.Get(ctx, in.Account, id); err == nil {
 			e.result.Audience += list.Counts.Subscribed
 		}
 	}
-	if url, err := e.archiveURL(ctx, in); err != nil {
+	if url, err := e.campaigns.archiveURL(ctx, in); err != nil {
 		return err
 	} else if in.Archive && url == "" {
 		e.warn(notPublic.Code, notPublic.Message)
@@ -134,7 +134,7 @@ func (e *precheck) test() {
 
 // room finds times that leave no room to send anything.
 func (e *precheck) room() {
-	in, start := e.one.Campaign, e.opts.Now()
+	in, start := e.one.Campaign, e.campaigns.opts.Now()
 	if at := e.one.At; e.at.IsZero() && at != nil {
 		e.at = *at
 	}
@@ -166,7 +166,7 @@ func local(base string) bool {
 // mail writes a mail to some people, and finds what is wrong with it. first: nothing else of the campaign was
 // looked at.
 func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) error {
-	mailing, err := e.Outbox.Mailings.Mailing(ctx, shared(content, "", e.one.Bound))
+	mailing, err := e.campaigns.Outbox.Mailings.Mailing(ctx, shared(content, "", e.one.Bound))
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		return err
@@ -175,7 +175,7 @@ func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) e
 		return nil
 	}
 	const sampled = 20
-	people, err := e.some(ctx, content, sampled)
+	people, err := e.campaigns.some(ctx, content, sampled)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []
 	}
 	var found *sample
 	for _, p := range people {
-		words, composed, err := e.written(ctx, mailing, e.one, p)
+		words, composed, err := e.campaigns.written(ctx, mailing, e.one, p)
 		for _, m := range words.Missing {
 			missing[m.Name] = true
 		}
@@ -278,11 +278,11 @@ func (e *precheck) judge(m *sample, source render.Source) {
 // time says how long the campaign takes at least, with its rate and through the limits of its relays.
 func (e *precheck) time(ctx context.Context, mailing *outbox.Mailing) error {
 	account := mailing.Account()
-	relays, err := e.Relays(ctx, account, e.one.Gateway, api.Bulk)
+	relays, err := e.campaigns.Relays(ctx, account, e.one.Gateway, api.Bulk)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	now := e.opts.Now()
+	now := e.campaigns.opts.Now()
 	took, ok := duration(e.result.Audience, func(day int) (perSecond, perDay float64) {
 		all := pace{}
 		for _, r := range relays {

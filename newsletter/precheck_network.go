@@ -32,26 +32,26 @@ const (
 // ask asks the DNS about the sender of a mail, and the links of its content whether they answer.
 func (e *precheck) ask(ctx context.Context, mailing *outbox.Mailing, m *sample, content api.Campaign,
 	people []audience.Person) error {
-	if e.DNS != nil {
+	if e.campaigns.DNS != nil {
 		limited, cancel := context.WithTimeout(ctx, askFor)
 		e.askDNS(limited, mailing.Content().From.Address, m.raw)
 		cancel()
 	}
-	if e.Web == nil {
+	if e.campaigns.Web == nil {
 		return nil
 	}
 	sh := shared(content, "", e.one.Bound)
 	sh.TrackClicks = new(bool) // else the links lead to us
-	plain, err := e.Outbox.Mailings.Mailing(ctx, sh)
+	plain, err := e.campaigns.Outbox.Mailings.Mailing(ctx, sh)
 	if err != nil {
 		return err
 	}
-	words, _, err := e.written(ctx, plain, e.one, people[0])
+	words, _, err := e.campaigns.written(ctx, plain, e.one, people[0])
 	if fault.Is(err, fault.Unprocessable) {
 		return nil // the person lacks a variable, which was told
 	}
 	if err == nil {
-		e.askLinks(ctx, linksOf(words.HTML, e.opts.ServiceURL()))
+		e.askLinks(ctx, linksOf(words.HTML, e.campaigns.opts.ServiceURL()))
 	}
 	return err
 }
@@ -62,7 +62,7 @@ func (e *precheck) askDNS(ctx context.Context, from string, raw []byte) {
 	_, domain, _ := strings.Cut(from, "@")
 	domain, err := idna.Lookup.ToASCII(domain)
 	if err == nil {
-		err = maildns.Answers(ctx, e.DNS)
+		err = maildns.Answers(ctx, e.campaigns.DNS)
 	}
 	if err != nil {
 		e.warn("DNSAway", fmt.Sprintf("DKIM and DMARC of %s were not looked up: the DNS can't be asked: %v", domain,
@@ -70,7 +70,7 @@ func (e *precheck) askDNS(ctx context.Context, from string, raw []byte) {
 		return
 	}
 	e.askDKIM(ctx, domain, raw)
-	name, records, err := maildns.DMARC(ctx, e.DNS, domain)
+	name, records, err := maildns.DMARC(ctx, e.campaigns.DNS, domain)
 	switch {
 	case err != nil:
 		e.warn("DNSAway", fmt.Sprintf("%s was not looked up: %v", name, err))
@@ -96,7 +96,7 @@ func (e *precheck) askDKIM(ctx context.Context, domain string, raw []byte) {
 		signer, selector := tags["d"], tags["s"]
 		aligned = aligned || signer == domain || strings.HasSuffix(domain, "."+signer)
 		name := dkim.RecordName(selector, signer)
-		records, err := maildns.TXT(ctx, e.DNS, name, "")
+		records, err := maildns.TXT(ctx, e.campaigns.DNS, name, "")
 		switch {
 		case err != nil:
 			e.warn("DNSAway", fmt.Sprintf("%s was not looked up: %v", name, err))
@@ -173,7 +173,7 @@ func (e *precheck) askLink(ctx context.Context, link string) string {
 		if err != nil {
 			return "is not a web address"
 		}
-		res, err := e.Web.Do(req)
+		res, err := e.campaigns.Web.Do(req)
 		if err != nil {
 			return "does not answer"
 		}

@@ -39,7 +39,7 @@ func (z zone) LookupNS(context.Context, string) ([]*net.NS, error) {
 }
 
 func prechecked(z zone, web *http.Client) *precheck {
-	return &precheck{contents: &contents{&book{Parts: Parts{DNS: z, Web: web}}}, one: &campaign{}}
+	return &precheck{campaigns: &Campaigns{Parts: Parts{DNS: z, Web: web}}, one: &campaign{}}
 }
 
 func codes(all []api.CampaignFault) []string {

@@ -25,7 +25,7 @@ func (s *scan) pages() int {
 }
 
 // read reads the next people of a chunk.
-func (c *keeper) read(ctx context.Context, s *scan, chunk, size int) error {
+func (c *Campaigns) read(ctx context.Context, s *scan, chunk, size int) error {
 	if s.to == s.at {
 		s.read = c.opts.Now()
 	}
@@ -48,7 +48,7 @@ func (c *keeper) read(ctx context.Context, s *scan, chunk, size int) error {
 
 // reread returns those people of a chunk whose turn it is now, as they are now, and when to look again at the
 // others; zero: never.
-func (c *keeper) reread(ctx context.Context, s *scan, chunk int, ordinals []uint32) ([]audience.Person,
+func (c *Campaigns) reread(ctx context.Context, s *scan, chunk int, ordinals []uint32) ([]audience.Person,
 	time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *keeper) reread(ctx context.Context, s *scan, chunk int, ordinals []uint
 
 // whoseTurn returns the people of a chunk to whom the run goes now, and when to look again at others;
 // zero: never.
-func (c *keeper) whoseTurn(ctx context.Context, s *scan, chunk int, people []audience.Person) (
+func (c *Campaigns) whoseTurn(ctx context.Context, s *scan, chunk int, people []audience.Person) (
 	due []audience.Person, again time.Time, err error) {
 	if err := c.readSets(ctx, s, chunk); err != nil {
 		return nil, again, err
@@ -98,7 +98,7 @@ func (s *scan) opens(p audience.Person, now time.Time) time.Time {
 }
 
 // excludedRuns returns all runs so far of the campaigns whose recipients are left out.
-func (c *keeper) excludedRuns(ctx context.Context, one *campaign) (runs []sendlog.Run, _ error) {
+func (c *Campaigns) excludedRuns(ctx context.Context, one *campaign) (runs []sendlog.Run, _ error) {
 	for _, id := range one.ExcludeCampaigns {
 		other, err := c.known(ctx, id)
 		if err != nil {
@@ -112,7 +112,7 @@ func (c *keeper) excludedRuns(ctx context.Context, one *campaign) (runs []sendlo
 }
 
 // readSets reads who got other campaigns, and the runs before, of a chunk.
-func (c *keeper) readSets(ctx context.Context, s *scan, chunk int) error {
+func (c *Campaigns) readSets(ctx context.Context, s *scan, chunk int) error {
 	now := c.opts.Now()
 	if s.setsOf == chunk && now.Sub(s.setsAt) < freshFor || len(s.c.ExcludeCampaigns)+len(s.earlier) == 0 {
 		return nil
@@ -249,7 +249,7 @@ func (m *marks) look(ctx context.Context, version string) (_ *audience.Person, _
 
 // suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none. Those who
 // ask at the same time share the answer.
-func (c *keeper) suppressionVersion(ctx context.Context) (string, error) {
+func (c *Campaigns) suppressionVersion(ctx context.Context) (string, error) {
 	key := c.Suppressions.VersionKey()
 	if key == "" {
 		return "", nil
@@ -258,7 +258,7 @@ func (c *keeper) suppressionVersion(ctx context.Context) (string, error) {
 }
 
 // readVersion reads the version of the suppressions for all who ask.
-func (c *book) readVersion(ctx context.Context, key string, all []struct{}) ([]string, error) {
+func (c *Campaigns) readVersion(ctx context.Context, key string, all []struct{}) ([]string, error) {
 	found, err := c.DB.Client().MGet(ctx, key).Result()
 	if err != nil {
 		return nil, redisdb.Failed(err, "read the version of the suppressions")

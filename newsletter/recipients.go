@@ -17,7 +17,7 @@ import (
 )
 
 // Recipients returns a page of what became of the people of a run, in the order of their ordinals.
-func (c *reports) Recipients(ctx context.Context, bound, id string, q api.CampaignRecipientQuery) (
+func (c *Campaigns) Recipients(ctx context.Context, bound, id string, q api.CampaignRecipientQuery) (
 	api.CampaignRecipientPage, error) {
 	page := api.CampaignRecipientPage{Recipients: []api.CampaignRecipient{}}
 	one, run, err := c.runOf(ctx, bound, id, q)
@@ -42,7 +42,7 @@ func (c *reports) Recipients(ctx context.Context, bound, id string, q api.Campai
 }
 
 // runOf returns a campaign, and the run that a query is about. The number is 0 if there is none.
-func (c *reports) runOf(ctx context.Context, bound, id string, q api.CampaignRecipientQuery) (*campaign,
+func (c *Campaigns) runOf(ctx context.Context, bound, id string, q api.CampaignRecipientQuery) (*campaign,
 	sendlog.Run, error) {
 	one, err := c.find(ctx, bound, id)
 	if err != nil {
@@ -70,7 +70,7 @@ const readPeople = 500
 
 // eachRecipient calls fn for the recipients of a run from an ordinal on, until it returns false. It returns
 // the ordinal to go on from; 0: there are no more.
-func (c *reports) eachRecipient(ctx context.Context, one *campaign, run sendlog.Run,
+func (c *Campaigns) eachRecipient(ctx context.Context, one *campaign, run sendlog.Run,
 	q api.CampaignRecipientQuery, from uint32, fn func(api.CampaignRecipient) bool) (uint32, error) {
 	end := one.Runs[run.Number-1].End
 	first, offset := sendlog.ChunkOf(from)
@@ -100,7 +100,7 @@ func (c *reports) eachRecipient(ctx context.Context, one *campaign, run sendlog.
 
 // someRecipients calls fn for recipients of a chunk. It returns the ordinal after the one for which fn
 // returned false; 0: it never did.
-func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog.Run,
+func (c *Campaigns) someRecipients(ctx context.Context, one *campaign, run sendlog.Run,
 	q api.CampaignRecipientQuery, chunk int, offsets []int, fn func(api.CampaignRecipient) bool) (uint32,
 	error) {
 	people, err := c.Log.People(ctx, run, chunk, offsets)
@@ -136,7 +136,7 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 }
 
 // ExportRecipients writes the recipients of a run as CSV, with a line of headings.
-func (c *reports) ExportRecipients(ctx context.Context, bound, id string, q api.CampaignRecipientQuery,
+func (c *Campaigns) ExportRecipients(ctx context.Context, bound, id string, q api.CampaignRecipientQuery,
 	w io.Writer) error {
 	one, run, err := c.runOf(ctx, bound, id, q)
 	if err != nil {
@@ -168,7 +168,7 @@ func yes(b bool) string {
 }
 
 // Settle counts recipients of the last run that are in doubt as sent, as an operator knows.
-func (c *reports) Settle(ctx context.Context, bound, id string, in api.CampaignSettle) (
+func (c *Campaigns) Settle(ctx context.Context, bound, id string, in api.CampaignSettle) (
 	api.CampaignSettled, error) {
 	var answer api.CampaignSettled
 	one, run, err := c.runOf(ctx, bound, id, api.CampaignRecipientQuery{})

@@ -110,7 +110,7 @@ func numbersKey() string { return redisdb.Key(0, "campaign-numbers") }
 func liveKey() string    { return redisdb.Key(0, "campaigns-live") }
 
 // find returns a campaign as it is stored now.
-func (c *book) find(ctx context.Context, bound, id string) (*campaign, error) {
+func (c *Campaigns) find(ctx context.Context, bound, id string) (*campaign, error) {
 	r, err := c.store.Get(ctx, id)
 	if err == nil && bound != "" && r.Value.Account != bound {
 		err = notFound(id)
@@ -126,7 +126,7 @@ func used(r *records.Record[stored]) *campaign {
 }
 
 // known returns a campaign as it was at most a second ago.
-func (c *book) known(ctx context.Context, id string) (*campaign, error) {
+func (c *Campaigns) known(ctx context.Context, id string) (*campaign, error) {
 	one, ok, err := c.cached.Get(ctx, id, time.Now(), func(ctx context.Context) (*campaign, bool, error) {
 		one, err := c.find(ctx, "", id)
 		if fault.Is(err, fault.NotFound) {
@@ -141,7 +141,7 @@ func (c *book) known(ctx context.Context, id string) (*campaign, error) {
 }
 
 // numbered returns the campaign of a number; nil: there is none.
-func (c *book) numbered(ctx context.Context, number uint32) (*campaign, error) {
+func (c *Campaigns) numbered(ctx context.Context, number uint32) (*campaign, error) {
 	field := strconv.FormatUint(uint64(number), 10)
 	id, ok, err := c.byNo.Get(ctx, field, time.Now(), func(ctx context.Context) (string, bool, error) {
 		ids, err := c.DB.Client().HMGet(ctx, numbersKey(), field).Result()
@@ -168,7 +168,8 @@ var errSame = errors.New("the campaign has that state already")
 const mostChanges = 20
 
 // change replaces a campaign by the result of edit, which is called again if another change comes first.
-func (c *book) change(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign, error) {
+func (c *Campaigns) change(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign,
+	error) {
 	for n := 1; ; n++ {
 		refused := false
 		one, err := c.changeOnce(ctx, bound, id, func(s *stored) error {
@@ -184,7 +185,7 @@ func (c *book) change(ctx context.Context, bound, id string, edit func(*stored) 
 }
 
 // changeOnce is change, which others may precede too often: Conflict, code CampaignChanged.
-func (c *book) changeOnce(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign,
+func (c *Campaigns) changeOnce(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign,
 	error) {
 	var next stored
 	err := c.store.Update(ctx, id, func(old *records.Record[stored]) (stored, error) {

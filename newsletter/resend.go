@@ -41,7 +41,7 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 	if err := c.setPermission(ctx, one); err != nil { // else nobody denies it whose process died before
 		return api.CampaignRun{}, err
 	}
-	anybody, err := c.keeper.anybody(ctx, one, in.To)
+	anybody, err := c.anybody(ctx, one, in.To)
 	if err != nil {
 		return api.CampaignRun{}, err
 	}
@@ -57,7 +57,7 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 const lookFor = 5 * time.Second
 
 // anybody reports whether the next run of a campaign would go to anybody.
-func (c *keeper) anybody(ctx context.Context, before *campaign, to string) (bool, error) {
+func (c *Campaigns) anybody(ctx context.Context, before *campaign, to string) (bool, error) {
 	if over, err := c.conclude(ctx, before); err != nil || !over {
 		return true, err // what becomes of the people under way says whether the run goes to them
 	}
@@ -81,7 +81,7 @@ func (c *keeper) anybody(ctx context.Context, before *campaign, to string) (bool
 
 // eachWanted calls fn with the number of people whom a run goes to, for some subscribers after the other,
 // until it returns false.
-func (c *keeper) eachWanted(ctx context.Context, s *scan, fn func(n int) bool) error {
+func (c *Campaigns) eachWanted(ctx context.Context, s *scan, fn func(n int) bool) error {
 	for from := uint32(0); from < s.c.run().End; {
 		people, next, err := c.Audience.People(ctx, s.choice, from, s.c.run().End, stretchPages)
 		if err != nil {

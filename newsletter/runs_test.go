@@ -60,7 +60,7 @@ func (m *model) resends(p *process, to string) {
 	})
 }
 
-// TestALateKeeperEndsNoLaterRun: a keeper found a run over, and stalled until the next one had begun.
+// TestALateKeeperEndsNoLaterRun: a dispatcher found a run over, and stalled until the next one had begun.
 func TestALateKeeperEndsNoLaterRun(t *testing.T) {
 	play(t, func(m *model) {
 		a, b := m.procs[0], m.procs[1]
@@ -69,8 +69,8 @@ func TestALateKeeperEndsNoLaterRun(t *testing.T) {
 		m.settle()
 		m.resends(a, toNotOpened)
 		m.calm(b, "ends", func(ctx context.Context, p *process) func() {
-			m.must(p.keeper.end(ctx, late))
-			p.keeper.hold(ctx, late, "bounces", "of the run before")
+			m.must(p.Campaigns.end(ctx, late))
+			p.Campaigns.hold(ctx, late, "bounces", "of the run before")
 			return nil
 		})
 		if m.state != api.CampaignSending {
@@ -121,7 +121,7 @@ func (m *model) takes(ctx context.Context, p *process) *batch {
 	if s == nil {
 		return nil
 	}
-	b, err := p.keeper.claim(ctx, s)
+	b, err := p.Campaigns.claim(ctx, s)
 	m.must(err)
 	return b
 }
@@ -172,7 +172,7 @@ func TestAReplayAndAResendAtOnceAreOneEmail(t *testing.T) {
 					"read": func(ctx context.Context, p *process) func() {
 						s, _, _ := p.scheduler.take(m.clock.Now())
 						s.first, _ = sendlog.ChunkOf(to.ordinal)
-						m.must(p.keeper.read(ctx, s, s.chunk(), s.sizeOf(s.chunk())))
+						m.must(p.Campaigns.read(ctx, s, s.chunk(), s.sizeOf(s.chunk())))
 						return nil
 					},
 					"take":    func(ctx context.Context, p *process) func() { taken = m.takes(ctx, p); return nil },
@@ -213,8 +213,8 @@ func TestAReplayAndAResendAtOnceAreOneEmail(t *testing.T) {
 	}
 }
 
-// TestACampaignIsLookedAtThoughAnAnswerWasLost: a keeper that knew only the run before struck the campaign
-// from the live ones, and did not learn so. Without another start, it finds the run.
+// TestACampaignIsLookedAtThoughAnAnswerWasLost: a dispatcher that knew only the run before struck the
+// campaign from the live ones, and did not learn so. Without another start, it finds the run.
 func TestACampaignIsLookedAtThoughAnAnswerWasLost(t *testing.T) {
 	play(t, func(m *model) {
 		a := m.procs[0]
@@ -229,7 +229,7 @@ func TestACampaignIsLookedAtThoughAnAnswerWasLost(t *testing.T) {
 			}
 			*strikes = operation{name: "finishes", what: loseAnswer, at: strikes.at}
 			m.run(a, strikes, func(ctx context.Context, p *process) func() {
-				if err := p.keeper.finish(ctx, before); err != nil {
+				if err := p.Campaigns.finish(ctx, before); err != nil {
 					p.m.note("%v", err)
 				}
 				return nil

@@ -94,7 +94,7 @@ func (s *scan) restsFor(until, opens time.Time, why string) {
 }
 
 // newScan prepares the scan of a run.
-func (c *keeper) newScan(ctx context.Context, one *campaign) (*scan, error) {
+func (c *Campaigns) newScan(ctx context.Context, one *campaign) (*scan, error) {
 	run := one.run()
 	s := &scan{c: one, key: one.key(), zone: time.UTC, setsOf: -1, went: c.opts.Now(),
 		chunks:       sendlog.Chunks(run.End),
@@ -156,7 +156,7 @@ func (s *scan) from(at int) {
 }
 
 // claim takes the next batch. It is nil if there is none now; then the scan rests.
-func (c *keeper) claim(ctx context.Context, s *scan) (*batch, error) {
+func (c *Campaigns) claim(ctx context.Context, s *scan) (*batch, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := c.opts.Now()

@@ -65,7 +65,7 @@ func (c *campaign) checkRun(run int) error {
 
 // Stats returns the numbers of a run of a campaign, or of all its runs together (0). Variants are those of
 // the first run, which has the test.
-func (c *reports) Stats(ctx context.Context, bound, id string, run int) (api.CampaignStats, error) {
+func (c *Campaigns) Stats(ctx context.Context, bound, id string, run int) (api.CampaignStats, error) {
 	one, err := c.find(ctx, bound, id)
 	if err == nil {
 		err = one.checkRun(run)
@@ -119,14 +119,14 @@ func (c *reports) Stats(ctx context.Context, bound, id string, run int) (api.Cam
 }
 
 // sum returns the counters of a run.
-func (c *book) sum(ctx context.Context, one *campaign, run int) (sendlog.Counts, error) {
+func (c *Campaigns) sum(ctx context.Context, one *campaign, run int) (sendlog.Counts, error) {
 	chunks, err := c.Log.Chunks(ctx, sendlog.Run{Campaign: one.Number, Number: run}, one.Runs[run-1].End)
 	return sendlog.Sum(chunks), err
 }
 
 // totals returns the counters of all runs of a campaign, and its recipients by state, each person once.
-func (c *book) totals(ctx context.Context, one *campaign) (sum sendlog.Counts, s api.CampaignStates, all int,
-	err error) {
+func (c *Campaigns) totals(ctx context.Context, one *campaign) (sum sendlog.Counts, s api.CampaignStates,
+	all int, err error) {
 	last := len(one.Runs)
 	own, err := c.sum(ctx, one, last)
 	if err != nil || last == 1 {
@@ -216,7 +216,7 @@ func tables(st *api.CampaignStats, fields map[string]int) {
 
 // Recount compares the counters of all runs with what is stored of each recipient, and replaces those that
 // differ.
-func (c *reports) Recount(ctx context.Context, bound, id string) (api.CampaignRecount, error) {
+func (c *Campaigns) Recount(ctx context.Context, bound, id string) (api.CampaignRecount, error) {
 	var answer api.CampaignRecount
 	one, err := c.find(ctx, bound, id)
 	if err != nil || one.run() == nil {

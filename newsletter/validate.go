@@ -25,7 +25,7 @@ const mostTo = 50
 
 // check returns an error that names the wrong fields of a campaign. Whether its content can be sent, faultsOf
 // says.
-func (c *contents) check(ctx context.Context, in api.Campaign) error {
+func (c *Campaigns) check(ctx context.Context, in api.Campaign) error {
 	var f faults
 	if !ids.MatchString(in.Campaign) {
 		f.add("campaign", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
@@ -69,7 +69,7 @@ func (c *contents) check(ctx context.Context, in api.Campaign) error {
 
 // mayName returns Forbidden if a campaign names a sender or a gateway that its account may not use. bound is
 // that of stored.
-func (c *contents) mayName(ctx context.Context, in api.Campaign, bound bool) error {
+func (c *Campaigns) mayName(ctx context.Context, in api.Campaign, bound bool) error {
 	froms := []*api.Address{in.From}
 	for _, v := range in.Variants {
 		froms = append(froms, v.From)
@@ -134,7 +134,7 @@ func (f *faults) window(w *api.CampaignWindow) {
 }
 
 // checkAudience finds lists, segments and campaigns that do not exist in the account.
-func (c *contents) checkAudience(ctx context.Context, in api.Campaign, f *faults) error {
+func (c *Campaigns) checkAudience(ctx context.Context, in api.Campaign, f *faults) error {
 	each := func(key string, names []string, find func(id string) error) error {
 		if len(names) > mostTo {
 			f.add(key, "must be at most %d", mostTo)
@@ -179,7 +179,7 @@ func (c *contents) checkAudience(ctx context.Context, in api.Campaign, f *faults
 
 // choose prepares a selection of a campaign. Invalid: its segments select by the campaign itself, or by one
 // that does not exist. Then "did not get it" would select everybody.
-func (c *contents) choose(ctx context.Context, id string, sel audience.Selection) (*audience.Choice, error) {
+func (c *Campaigns) choose(ctx context.Context, id string, sel audience.Selection) (*audience.Choice, error) {
 	choice, err := c.Audience.Choose(ctx, sel)
 	if err != nil {
 		return nil, err

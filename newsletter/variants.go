@@ -129,7 +129,7 @@ func (s *stored) open() bool {
 }
 
 // mailings prepares the content of each variant.
-func (c *contents) mailings(ctx context.Context, s *stored, subject string) ([]*outbox.Mailing, error) {
+func (c *Campaigns) mailings(ctx context.Context, s *stored, subject string) ([]*outbox.Mailing, error) {
 	var all []*outbox.Mailing
 	for _, one := range contentsOf(s.Campaign) {
 		mailing, err := c.Outbox.Mailings.Mailing(ctx, shared(one, subject, s.Bound))
@@ -142,7 +142,7 @@ func (c *contents) mailings(ctx context.Context, s *stored, subject string) ([]*
 }
 
 // save stores the contents of the last run.
-func (c *contents) save(ctx context.Context, s *stored, subject string) ([]outbox.Snapshot, error) {
+func (c *Campaigns) save(ctx context.Context, s *stored, subject string) ([]outbox.Snapshot, error) {
 	mailings, err := c.mailings(ctx, s, subject)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func mailingName(run sendlog.Run, variant int) string {
 }
 
 // release lets go of the contents of a run, but one; empty: of all.
-func (c *book) release(ctx context.Context, key sendlog.Run, run *sending, but string) error {
+func (c *Campaigns) release(ctx context.Context, key sendlog.Run, run *sending, but string) error {
 	for i := range run.Snapshots {
 		name := mailingName(key, i)
 		if name == but {
@@ -177,7 +177,7 @@ func (c *book) release(ctx context.Context, key sendlog.Run, run *sending, but s
 
 // try looks whether the test of a run is over, and decides the winner when it is time. Every process does:
 // the first decides.
-func (c *keeper) try(ctx context.Context, one *campaign, chunks []sendlog.Chunk, now time.Time) error {
+func (c *Campaigns) try(ctx context.Context, one *campaign, chunks []sendlog.Chunk, now time.Time) error {
 	if !one.open() || !tested(chunks) {
 		return nil
 	}
@@ -241,7 +241,8 @@ const codeDecided = "WinnerDecided"
 
 // Winner decides which variant those get who wait for it. A campaign that was held for want of a winner goes
 // on. Decided already: Conflict, code WinnerDecided.
-func (c *life) Winner(ctx context.Context, bound, id string, in api.CampaignWinner) (api.CampaignRun, error) {
+func (c *Campaigns) Winner(ctx context.Context, bound, id string, in api.CampaignWinner) (api.CampaignRun,
+	error) {
 	one, err := c.find(ctx, bound, id)
 	if err == nil {
 		_, err = chosen(one.Campaign, cmp.Or(in.Variant, "?"))
@@ -253,7 +254,7 @@ func (c *life) Winner(ctx context.Context, bound, id string, in api.CampaignWinn
 }
 
 // decide stores the winner. The permission becomes another one, so that no scan goes on that knows of none.
-func (c *life) decide(ctx context.Context, bound, id, variant string) (api.CampaignRun, error) {
+func (c *Campaigns) decide(ctx context.Context, bound, id, variant string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
 		if len(s.Runs) > 0 && s.Runs[0].Winner != "" {
 			f := fault.New(fault.Conflict, codeDecided, "The winner of campaign %q is %s already", id, s.Runs[0].Winner)

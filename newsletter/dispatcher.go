@@ -29,7 +29,7 @@ const (
 
 // keep looks at the live campaigns once a second, and when this process changed one's state, until ctx ends.
 // Every process does: what one does, the others find done.
-func (c *keeper) keep(ctx context.Context) {
+func (c *Campaigns) keep(ctx context.Context) {
 	defer c.counts.Wait()
 	for {
 		if err := c.look(ctx); err != nil && ctx.Err() == nil {
@@ -47,7 +47,7 @@ func (c *keeper) keep(ctx context.Context) {
 }
 
 // revive lists all campaigns that are live, if a crash or a lost answer left one unlisted.
-func (c *keeper) revive(ctx context.Context) error {
+func (c *Campaigns) revive(ctx context.Context) error {
 	return c.store.Each(ctx, func(r *records.Record[stored]) error {
 		if !live(r.Value.State) {
 			return nil
@@ -57,7 +57,7 @@ func (c *keeper) revive(ctx context.Context) error {
 }
 
 // look begins what is due, sets permissions, ends runs, and makes the scans of this process.
-func (c *keeper) look(ctx context.Context) error {
+func (c *Campaigns) look(ctx context.Context) error {
 	var failed error
 	if !c.listed {
 		failed = c.revive(ctx)
@@ -87,7 +87,7 @@ func (c *keeper) look(ctx context.Context) error {
 }
 
 // tend does what a campaign needs now, and returns its scan if it is being sent.
-func (c *keeper) tend(ctx context.Context, id string) (*scan, error) {
+func (c *Campaigns) tend(ctx context.Context, id string) (*scan, error) {
 	one, err := c.known(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), id).Err(), "strike campaign %s", id)
@@ -126,7 +126,7 @@ func (c *keeper) tend(ctx context.Context, id string) (*scan, error) {
 
 // conclude ends what is left of the cancelled runs of a campaign, and reports whether nobody of them is under
 // way any more.
-func (c *keeper) conclude(ctx context.Context, one *campaign) (over bool, err error) {
+func (c *Campaigns) conclude(ctx context.Context, one *campaign) (over bool, err error) {
 	over = true
 	for n, run := range one.Runs {
 		if !run.cancelled() {
@@ -151,7 +151,7 @@ func (c *keeper) conclude(ctx context.Context, one *campaign) (over bool, err er
 
 // due begins a campaign whose time has come. One that is far too late is held: after a backup was restored,
 // nobody wants the mail of last month.
-func (c *keeper) due(ctx context.Context, one *campaign) error {
+func (c *Campaigns) due(ctx context.Context, one *campaign) error {
 	now := c.opts.Now()
 	if one.At == nil || one.At.After(now) {
 		return nil
@@ -182,7 +182,7 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 }
 
 // tendRun mends a run, holds or ends it, and returns its scan.
-func (c *keeper) tendRun(ctx context.Context, one *campaign) (*scan, error) {
+func (c *Campaigns) tendRun(ctx context.Context, one *campaign) (*scan, error) {
 	s := c.scheduler.of(one.id)
 	if s == nil || s.key != one.key() || s.c.Permission != one.Permission {
 		var err error
@@ -220,7 +220,7 @@ func (c *keeper) tendRun(ctx context.Context, one *campaign) (*scan, error) {
 }
 
 // whole ends a run that nobody waits for, and makes the scan look again at chunks that have people to mail.
-func (c *keeper) whole(ctx context.Context, one *campaign, s *scan, chunks []sendlog.Chunk,
+func (c *Campaigns) whole(ctx context.Context, one *campaign, s *scan, chunks []sendlog.Chunk,
 	now time.Time) error {
 	over, look := true, false
 	var left []time.Time // when the chunks are scanned again that are not done
@@ -255,7 +255,7 @@ func (c *keeper) whole(ctx context.Context, one *campaign, s *scan, chunks []sen
 }
 
 // end ends a run.
-func (c *keeper) end(ctx context.Context, one *campaign) error {
+func (c *Campaigns) end(ctx context.Context, one *campaign) error {
 	_, err := c.transition(ctx, "", one.id, one.Permission, api.CampaignSent, "", "", "end it",
 		api.CampaignSending)
 	if err == nil {
@@ -265,7 +265,7 @@ func (c *keeper) end(ctx context.Context, one *campaign) error {
 }
 
 // finish lets go of what a campaign that has ended needed, and strikes it from the live ones.
-func (c *keeper) finish(ctx context.Context, one *campaign) error {
+func (c *Campaigns) finish(ctx context.Context, one *campaign) error {
 	if err := c.shelve(ctx, one.id); err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 
 // mend ends the batches of dead processes, and enqueues deferred people whose message was not made. It
 // returns the chunks of the run.
-func (c *keeper) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Chunk, error) {
+func (c *Campaigns) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Chunk, error) {
 	run := one.run()
 	chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
 	if err != nil {
@@ -310,7 +310,7 @@ func (c *keeper) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Ch
 }
 
 // enqueueOwed makes messages for deferred people of a chunk who may have none.
-func (c *keeper) enqueueOwed(ctx context.Context, one *campaign, s *scan, chunk int) error {
+func (c *Campaigns) enqueueOwed(ctx context.Context, one *campaign, s *scan, chunk int) error {
 	offsets, err := c.Log.Owed(ctx, s.key, chunk)
 	if err != nil {
 		return err
@@ -341,7 +341,7 @@ func (c *keeper) enqueueOwed(ctx context.Context, one *campaign, s *scan, chunk 
 // cancelDeferred cancels the messages of deferred people. The events of the messages settle the people, in
 // order: the message may have failed, and its event is not applied yet. Whoever has no message, because a
 // worker died before, is settled here, unless a worker that has a batch may be about to hand it in.
-func (c *keeper) cancelDeferred(ctx context.Context, one *campaign, chunks []sendlog.Chunk) error {
+func (c *Campaigns) cancelDeferred(ctx context.Context, one *campaign, chunks []sendlog.Chunk) error {
 	for i, chunk := range chunks {
 		if chunk.Counts.States[sendlog.Deferred] == 0 {
 			continue
@@ -372,7 +372,8 @@ func (c *keeper) cancelDeferred(ctx context.Context, one *campaign, chunks []sen
 }
 
 // holds holds a run whose results are bad, and reports whether it did.
-func (c *keeper) holds(ctx context.Context, one *campaign, s *scan, sum sendlog.Counts, now time.Time) bool {
+func (c *Campaigns) holds(ctx context.Context, one *campaign, s *scan, sum sendlog.Counts,
+	now time.Time) bool {
 	s.mu.Lock()
 	failed, why := s.failed, s.why
 	s.mu.Unlock()
@@ -407,7 +408,7 @@ func (c *keeper) holds(ctx context.Context, one *campaign, s *scan, sum sendlog.
 }
 
 // count counts the audience of a run, in one process.
-func (c *keeper) count(ctx context.Context, one *campaign) error {
+func (c *Campaigns) count(ctx context.Context, one *campaign) error {
 	run := one.run()
 	if run.Counted {
 		return nil
@@ -436,7 +437,7 @@ func (c *keeper) count(ctx context.Context, one *campaign) error {
 }
 
 // countAll counts the people of a run. It holds its lease while it does.
-func (c *keeper) countAll(ctx context.Context, one *campaign, key string) (int, error) {
+func (c *Campaigns) countAll(ctx context.Context, one *campaign, key string) (int, error) {
 	s, err := c.newScan(ctx, one)
 	if err != nil {
 		return 0, err

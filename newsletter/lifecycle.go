@@ -23,7 +23,8 @@ const mostPast = 5 * time.Minute
 
 // Send begins a run, now or at a time. Of a campaign that is being sent, or was: nothing starts, and the
 // answer is the same. Unprocessable, code CampaignRefused: its details have the faults that Check finds.
-func (c *life) Send(ctx context.Context, bound, id string, s api.CampaignStart) (api.CampaignRun, error) {
+func (c *Campaigns) Send(ctx context.Context, bound, id string, s api.CampaignStart) (api.CampaignRun,
+	error) {
 	one, err := c.find(ctx, bound, id)
 	if err != nil {
 		return api.CampaignRun{}, err
@@ -50,7 +51,7 @@ func (c *life) Send(ctx context.Context, bound, id string, s api.CampaignStart) 
 }
 
 // startAt reads when a campaign is to begin; zero: now.
-func (c *life) startAt(one *campaign, text string) (time.Time, error) {
+func (c *Campaigns) startAt(one *campaign, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -75,7 +76,7 @@ func (c *life) startAt(one *campaign, text string) (time.Time, error) {
 
 // ready returns why a caller can't start a campaign at a time, see refused. The campaign is bound from then
 // on if the caller is.
-func (c *contents) ready(ctx context.Context, bound string, one *campaign, at time.Time) error {
+func (c *Campaigns) ready(ctx context.Context, bound string, one *campaign, at time.Time) error {
 	one.Bound = one.Bound || bound != ""
 	if err := c.mayName(ctx, one.Campaign, one.Bound); err != nil {
 		return err
@@ -84,8 +85,8 @@ func (c *contents) ready(ctx context.Context, bound string, one *campaign, at ti
 }
 
 // refused returns an error with the faults of a campaign that begins at a time, if it has any. Zero: now.
-func (c *contents) refused(ctx context.Context, one *campaign, at time.Time) error {
-	e := precheck{contents: c, one: one, at: at}
+func (c *Campaigns) refused(ctx context.Context, one *campaign, at time.Time) error {
+	e := precheck{campaigns: c, one: one, at: at}
 	if err := e.run(ctx); err != nil || e.result.OK {
 		return err
 	}
@@ -105,14 +106,14 @@ func ran(one *campaign) api.CampaignRun {
 	return api.CampaignRun{Campaign: one.id, State: one.State, Run: len(one.Runs), At: one.At}
 }
 
-// enliven lists a campaign among those that the keepers look at. It goes before the change of state, so that
-// a crash leaves no campaign unseen, and after it: in between, a keeper may strike the campaign.
-func (c *book) enliven(ctx context.Context, id string) error {
+// enliven lists a campaign among those that the dispatchers look at. It goes before the change of state, so
+// that a crash leaves no campaign unseen, and after it: in between, a dispatcher may strike the campaign.
+func (c *Campaigns) enliven(ctx context.Context, id string) error {
 	return redisdb.Failed(c.DB.Client().SAdd(ctx, liveKey(), id).Err(), "list campaign %s", id)
 }
 
 // plan schedules a campaign as it was read, or moves its time.
-func (c *life) plan(ctx context.Context, before *campaign, at time.Time) (api.CampaignRun, error) {
+func (c *Campaigns) plan(ctx context.Context, before *campaign, at time.Time) (api.CampaignRun, error) {
 	id := before.id
 	if err := c.enliven(ctx, id); err != nil {
 		return api.CampaignRun{}, err
@@ -134,7 +135,7 @@ func (c *life) plan(ctx context.Context, before *campaign, at time.Time) (api.Ca
 
 // begin starts a run of a campaign as it was read. If its state has changed since, nothing starts: another
 // caller was first, and the answer is that of the run.
-func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignResend) (api.CampaignRun,
+func (c *Campaigns) begin(ctx context.Context, before *campaign, again api.CampaignResend) (api.CampaignRun,
 	error) {
 	id := before.id
 	if err := c.enliven(ctx, id); err != nil {
@@ -178,7 +179,8 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 
 // turned answers a verb that changed a state. With errSame the state was what the caller wants: the
 // permission may not be set yet, but whoever changed the state emits its events.
-func (c *life) turned(ctx context.Context, id string, one *campaign, err error) (api.CampaignRun, error) {
+func (c *Campaigns) turned(ctx context.Context, id string, one *campaign, err error) (api.CampaignRun,
+	error) {
 	if errors.Is(err, errSame) {
 		if one, err = c.find(ctx, "", id); err == nil {
 			return ran(one), c.setPermission(ctx, one)
@@ -196,7 +198,7 @@ func (c *life) turned(ctx context.Context, id string, one *campaign, err error) 
 }
 
 // saveAgain stores the content of a run anew, after it was changed.
-func (c *life) saveAgain(ctx context.Context, one *campaign) (*campaign, error) {
+func (c *Campaigns) saveAgain(ctx context.Context, one *campaign) (*campaign, error) {
 	snapshots, err := c.save(ctx, &one.stored, one.run().Subject)
 	if err != nil {
 		return nil, err
@@ -211,7 +213,7 @@ func (c *life) saveAgain(ctx context.Context, one *campaign) (*campaign, error) 
 }
 
 // settled makes the permission of a campaign what its state says, and emits its events.
-func (c *life) settled(ctx context.Context, one *campaign) error {
+func (c *Campaigns) settled(ctx context.Context, one *campaign) error {
 	if err := c.setPermission(ctx, one); err != nil {
 		return err
 	}
@@ -220,7 +222,7 @@ func (c *life) settled(ctx context.Context, one *campaign) error {
 }
 
 // setPermission makes the permission of a campaign what its state says.
-func (c *life) setPermission(ctx context.Context, one *campaign) error {
+func (c *Campaigns) setPermission(ctx context.Context, one *campaign) error {
 	if one.run() == nil {
 		return nil
 	}
@@ -231,13 +233,13 @@ func (c *life) setPermission(ctx context.Context, one *campaign) error {
 }
 
 // Pause stops a run. When it has returned, no attempt begins, and a first one does not reach its final dot.
-func (c *life) Pause(ctx context.Context, bound, id string) (api.CampaignRun, error) {
+func (c *Campaigns) Pause(ctx context.Context, bound, id string) (api.CampaignRun, error) {
 	return c.transition(ctx, bound, id, 0, api.CampaignPaused, "", "", "pause it", api.CampaignSending,
 		api.CampaignHeld)
 }
 
 // Resume goes on with a run that is paused or held.
-func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, error) {
+func (c *Campaigns) Resume(ctx context.Context, bound, id string) (api.CampaignRun, error) {
 	one, err := c.find(ctx, bound, id)
 	if err == nil && one.State == api.CampaignHeld && one.run() == nil { // it came too late
 		if err := c.ready(ctx, bound, one, time.Time{}); err != nil {
@@ -262,14 +264,15 @@ func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, e
 		api.CampaignHeld)
 }
 
-// Cancel ends a campaign: who has not got it will not. The keeper cancels the messages of deferred people.
-func (c *life) Cancel(ctx context.Context, bound, id string) (api.CampaignRun, error) {
+// Cancel ends a campaign: who has not got it will not. The dispatcher cancels the messages of deferred
+// people.
+func (c *Campaigns) Cancel(ctx context.Context, bound, id string) (api.CampaignRun, error) {
 	return c.transition(ctx, bound, id, 0, api.CampaignCancelled, "", "", "cancel it", api.CampaignDraft,
 		api.CampaignScheduled, api.CampaignSending, api.CampaignPaused, api.CampaignHeld)
 }
 
 // hold stops a run because of its results.
-func (c *life) hold(ctx context.Context, one *campaign, reason, detail string) {
+func (c *Campaigns) hold(ctx context.Context, one *campaign, reason, detail string) {
 	run, err := c.transition(ctx, "", one.id, one.Permission, api.CampaignHeld, reason, detail, "hold it",
 		api.CampaignSending, api.CampaignScheduled)
 	switch {
@@ -285,7 +288,7 @@ func (c *life) hold(ctx context.Context, one *campaign, reason, detail string) {
 // transition changes the state of a campaign from one of some. A campaign that has the state stays as it is,
 // and so does one whose permission is another than the caller looked at: it was resumed since, or begun
 // again. 0: any.
-func (c *life) transition(ctx context.Context, bound, id string, permission int, to, reason, detail,
+func (c *Campaigns) transition(ctx context.Context, bound, id string, permission int, to, reason, detail,
 	what string, from ...string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
 		if s.State == to || permission != 0 && s.Permission != permission {
