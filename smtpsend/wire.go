@@ -3,6 +3,8 @@ package smtpsend
 import (
 	"bytes"
 	"io"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // blockSize is the size of one write of content. Each has its own deadline.
@@ -25,30 +27,7 @@ func wireBody(data []byte) (wire []byte, doubled int) {
 
 // clean reports whether data needs no line end changed and no dot doubled.
 func clean(data []byte) bool {
-	if data[0] == '.' {
-		return false
-	}
-	for rest := data; ; {
-		lf := bytes.IndexByte(rest, '\n')
-		line := rest
-		if lf >= 0 {
-			line = rest[:lf]
-			if lf == 0 || line[lf-1] != '\r' {
-				return false
-			}
-			line = line[:lf-1]
-		}
-		if bytes.IndexByte(line, '\r') >= 0 {
-			return false
-		}
-		if lf < 0 {
-			return true
-		}
-		rest = rest[lf+1:]
-		if len(rest) > 0 && rest[0] == '.' {
-			return false
-		}
-	}
+	return data[0] != '.' && !bytes.Contains(data, []byte("\n.")) && !message.HasBareLineEnd(data)
 }
 
 // wireForm converts content, in pieces of any size, to wire form: every line end CRLF, dots at line starts

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Signature is the key and the tags of a signature.
@@ -178,7 +180,7 @@ func (h header) last(name string, most int) []headerField {
 
 // parse cuts a message into the fields of its header and its body.
 func parse(content []byte) (header, []byte, error) {
-	if hasBareLineEnd(content) {
+	if message.HasBareLineEnd(content) {
 		return nil, nil, errors.New("the message has a line end that is not CRLF")
 	}
 	var h header
@@ -216,14 +218,3 @@ func (h header) check() error {
 }
 
 func notInName(r rune) bool { return r <= ' ' || r >= 0x7f }
-
-// hasBareLineEnd reports whether text has a CR without LF, or an LF without CR.
-func hasBareLineEnd(text []byte) bool {
-	for i := bytes.IndexByte(text, '\n'); i >= 0; i = bytes.IndexByte(text, '\n') {
-		if i == 0 || text[i-1] != '\r' || bytes.IndexByte(text[:i-1], '\r') >= 0 {
-			return true
-		}
-		text = text[i+1:]
-	}
-	return bytes.IndexByte(text, '\r') >= 0
-}

@@ -84,21 +84,10 @@ func secretsOf(secrets ...string) []string {
 	return all
 }
 
-// scrub returns the first line of a text of the token server, without control characters and secrets, cut to
-// maxText.
+// scrub returns the first line of a text of the token server, without secrets, cut to maxText.
 func scrub(text string, secrets []string) string {
-	text = strings.TrimSpace(strings.ToValidUTF8(message.Mask(text, secrets), "\uFFFD"))
-	text, _, _ = strings.Cut(text, "\n")
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r <= 0x9f || r >= '\u2028' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
-			return -1
-		}
-		return r
-	}, text)
-	if len(text) > maxText {
-		text = message.Clip(text, maxText) + "…"
-	}
-	return text
+	text, _, _ = strings.Cut(strings.TrimSpace(message.Mask(text, secrets)), "\n")
+	return message.OneLine(text, maxText)
 }
 
 // code returns text if it is an error code, else "". RFC 6749 allows more characters, but servers use words.

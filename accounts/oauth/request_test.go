@@ -84,7 +84,7 @@ func TestJudge(t *testing.T) {
 			&Error{Description: "cannot parse json: unexpected end of JSON input"}},
 		{"lines and colours", 400, "",
 			`{"error":"invalid_grant","error_description":"AADSTS700082: expired\u001b[31m.\r\nTrace ID: 1"}`,
-			&Error{Permanent: true, Status: 400, Code: "invalid_grant", Description: "AADSTS700082: expired[31m."}},
+			&Error{Permanent: true, Status: 400, Code: "invalid_grant", Description: "AADSTS700082: expired [31m."}},
 		{"secrets sent back", 400, "",
 			`{"error":"the-secret","error_description":"the-secret dGhlLXNlY3JldA== is wrong"}`,
 			&Error{Status: 400, Description: "*** *** is wrong"}},

@@ -201,8 +201,8 @@ func appendCRLF(dst, text []byte) []byte {
 	return dst
 }
 
-// hasBareLineEnd reports whether a CR or an LF stands alone.
-func hasBareLineEnd(text []byte) bool {
+// HasBareLineEnd reports whether a CR or an LF stands alone.
+func HasBareLineEnd(text []byte) bool {
 	lf := bytes.Count(text, []byte("\n"))
 	return lf != bytes.Count(text, []byte("\r")) || lf > 0 && lf != bytes.Count(text, []byte("\r\n"))
 }
@@ -225,7 +225,7 @@ func crlfOf(text string) []byte {
 
 // crlf returns text with CRLF line ends. It returns text itself if nothing changes.
 func crlf(text []byte) []byte {
-	if !hasBareLineEnd(text) {
+	if !HasBareLineEnd(text) {
 		return text
 	}
 	return appendCRLF(make([]byte, 0, len(text)+bytes.Count(text, []byte("\n"))+bytes.Count(text, []byte("\r"))),

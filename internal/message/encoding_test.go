@@ -132,7 +132,7 @@ func TestLineEnds(t *testing.T) {
 		if got := string(crlf([]byte(row.in))); got != row.want {
 			t.Errorf("%q became %q, want %q", row.in, got, row.want)
 		}
-		if got := hasBareLineEnd([]byte(row.in)); got != (row.in != row.want) {
+		if got := HasBareLineEnd([]byte(row.in)); got != (row.in != row.want) {
 			t.Errorf("%q: bare line ends %v", row.in, got)
 		}
 	}

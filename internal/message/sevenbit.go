@@ -37,7 +37,7 @@ func parseEntity(text []byte) (e entity, ok bool) {
 
 // bytes returns the entity as text. Bare line ends of its body become CRLF.
 func (e *entity) bytes() []byte {
-	size, bare := e.header.size()+2+len(e.body), hasBareLineEnd(e.body)
+	size, bare := e.header.size()+2+len(e.body), HasBareLineEnd(e.body)
 	if bare {
 		size += bytes.Count(e.body, []byte("\n")) + bytes.Count(e.body, []byte("\r"))
 	}

@@ -56,15 +56,9 @@ func (db *DB) Durability(ctx context.Context) (Durability, error) {
 
 // askDurability queries one server.
 func askDurability(ctx context.Context, c redis.Cmdable, mode Mode, waited int) (Durability, error) {
-	info := make(map[string]string)
-	for _, section := range []string{"server", "persistence", "memory", "replication"} {
-		text, err := c.Info(ctx, section).Result()
-		if err != nil {
-			return Durability{}, err
-		}
-		for name, value := range parseInfo(text) {
-			info[name] = value
-		}
+	info, err := infoOf(ctx, c, "server", "persistence", "memory", "replication")
+	if err != nil {
+		return Durability{}, err
 	}
 	config := make(map[string]string)
 	for _, name := range []string{"save", "appendfsync", "min-replicas-to-write"} {

@@ -2,6 +2,7 @@ package redisdb
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -9,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// parseInfo parses the reply to INFO: lines of name:value between comments.
+// parseInfo parses the reply to INFO: lines of name:value between comments. That of go-redis panics if no
+// comment is before the first line.
 func parseInfo(text string) map[string]string {
 	info := make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -34,25 +36,29 @@ func (db *DB) eachMaster(ctx context.Context, fn func(context.Context, redis.Cmd
 	return fn(ctx, db.client)
 }
 
+// infoOf reads sections of INFO from one server.
+func infoOf(ctx context.Context, c redis.Cmdable, sections ...string) (map[string]string, error) {
+	info := make(map[string]string)
+	for _, section := range sections { // several at once need Redis 7
+		text, err := c.Info(ctx, section).Result()
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(info, parseInfo(text))
+	}
+	return info, nil
+}
+
 // infos reads sections of INFO from every server that accepts writes.
 func (db *DB) infos(ctx context.Context, sections ...string) ([]map[string]string, error) {
 	var mu sync.Mutex
 	var all []map[string]string
 	err := db.eachMaster(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		info := make(map[string]string)
-		for _, section := range sections { // several at once need Redis 7
-			text, err := c.Info(ctx, section).Result()
-			if err != nil {
-				return err
-			}
-			for name, value := range parseInfo(text) {
-				info[name] = value
-			}
-		}
+		info, err := infoOf(ctx, c, sections...)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, info)
-		return nil
+		return err
 	})
 	return all, err
 }
