@@ -63,7 +63,7 @@ func TestDialogue(t *testing.T) {
 				"S 220 VEIL\nC EHLO client.test\nS 500 VEIL\nC HELO client.test\nS 500 VEIL\n", "VEIL",
 				"(not shown: nothing shows that this is an SMTP server)")},
 		{"control characters", "", plain + "-> MAIL *\n<- 550 \x1b[31m<b>\x00no\xff&\u2028\u202e\n",
-			open + "S 250 mx.test\nC MAIL FROM:<a@example.com>\nS 550  [31m<b> noÿ&â ¨â ®\n"},
+			open + "S 250 mx.test\nC MAIL FROM:<a@example.com>\nS 550  [31m<b> noÿ&\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

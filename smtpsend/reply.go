@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/postroom/postroom/internal/message"
 )
@@ -150,19 +149,12 @@ func (r reply) line() string {
 }
 
 // printableText returns a relay's words without control characters, for logs and pages. What is not UTF-8 is
-// read as Latin-1.
+// read as Windows-1252.
 func printableText(s string) string {
-	if !utf8.ValidString(s) {
-		runes := make([]rune, len(s))
-		for i := range len(s) {
-			runes[i] = rune(s[i])
-		}
-		s = string(runes)
-	}
 	return strings.TrimSpace(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029' {
 			return ' '
 		}
 		return c
-	}, s))
+	}, message.ValidText(s)))
 }

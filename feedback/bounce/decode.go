@@ -7,7 +7,6 @@ import (
 	"mime"
 	"mime/quotedprintable"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
 
@@ -53,7 +52,7 @@ func decodeBase64(b []byte) []byte {
 	return out[:n]
 }
 
-// toUTF8 decodes bytes in a charset. An unknown charset is read as UTF-8, or else as Latin-1.
+// toUTF8 decodes bytes in a charset. An unknown charset is read as UTF-8, or else as Windows-1252.
 func toUTF8(b []byte, charset string) string {
 	charset = strings.ToLower(strings.TrimSpace(charset))
 	if (charset == "" || charset == "us-ascii") && bytes.Contains(b, []byte("\x1b$")) {
@@ -66,14 +65,7 @@ func toUTF8(b []byte, charset string) string {
 			}
 		}
 	}
-	if utf8.Valid(b) {
-		return string(b)
-	}
-	runes := make([]rune, len(b))
-	for i, c := range b {
-		runes[i] = rune(c)
-	}
-	return string(runes)
+	return message.ValidText(string(b))
 }
 
 // words returns a header value with its encoded words decoded (RFC 2047).

@@ -180,7 +180,7 @@ func asciiParameter(name, value string) []parameter {
 		if parts := strings.SplitN(value, "'", 3); len(parts) == 3 {
 			q := strings.NewReplacer("_", "=5F", "%", "=").Replace(escape(parts[2], '%', visible))
 			if decoded, err := wordDecoder().Decode("=?" + parts[0] + "?Q?" + q + "?="); err == nil {
-				value = validText(decoded)
+				value = ValidText(decoded)
 			}
 		}
 		return extended(base, value)
@@ -197,9 +197,9 @@ func asciiParameter(name, value string) []parameter {
 // visible is the printable ASCII.
 const visible = alphanumeric + "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ "
 
-// validText returns text in UTF-8. Octets of another charset are taken for windows-1252, where each has a
+// ValidText returns text in UTF-8. Octets of another charset are taken for windows-1252, where each has a
 // character but five, which keep their number.
-func validText(s string) string {
+func ValidText(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}

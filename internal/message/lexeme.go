@@ -127,7 +127,7 @@ func (l lexeme) content() string {
 	}
 	if isEncodedWord(l.text) {
 		if decoded, err := wordDecoder().Decode(l.text); err == nil {
-			return validText(decoded)
+			return ValidText(decoded)
 		}
 	}
 	return l.text

@@ -129,7 +129,7 @@ type rawField struct {
 // value is the field's value in UTF-8, unfolded and trimmed.
 func (f rawField) value() string {
 	_, value, _ := strings.Cut(string(f.bytes), ":")
-	return strings.TrimSpace(unfold(validText(value)))
+	return strings.TrimSpace(unfold(ValidText(value)))
 }
 
 // parseFields splits a header with CRLF line ends into fields. A line that is not a field is a fault: a guess
