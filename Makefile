@@ -88,7 +88,7 @@ tools: ## Download and build the tools of tools/go.mod
 	$(GO) build -modfile=tools/go.mod -o bin/ tool
 
 screenshots: test-programs ## Take the pictures of docs/pictures anew, in chromium
-	$(GO) test ./app -count=1 -run '^TestPictures$$' -update
+	$(GO) test ./ui/e2e -count=1 -run '^TestPictures$$' -update
 
 clean: ## Remove what make build made; data stays
 	rm -rf bin

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,7 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/testproxy"
 	"github.com/postroom/postroom/internal/testredis"
 )
@@ -21,27 +20,27 @@ import (
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
 	const messages = 1000
-	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
-	set := settingsFor(t, redis.URL(), relay)
+	redis, relay := testredis.Server(t), apptest.SlowRelay(t, 5*time.Millisecond)
+	set := apptest.SettingsFor(t, redis.URL(), relay)
 	set["quotas.perDay"], set["quotas.messages"] = strconv.Itoa(messages*2), strconv.Itoa(messages)
-	first := spawn(t, set)
+	first := apptest.Spawn(t, set)
 	began := time.Now()
-	accepted := submitAll(t, first.client, messages)
+	accepted := submitAll(t, first.Client, messages)
 	relay.Wait(messages / 10)
-	first.kill()
+	first.Kill()
 	before := relay.Count()
 
-	second := spawn(t, set)
+	second := apptest.Spawn(t, set)
 	restarted := time.Now()
-	empty(t, second.client)
+	apptest.Empty(t, second.Client)
 	t.Logf("all delivered %s after the restart, %d of them before the kill",
 		time.Since(restarted).Round(time.Millisecond), before)
-	usage, err := api.GetUsage.Do(t.Context(), second.client, "default")
+	usage, err := api.GetUsage.Do(t.Context(), second.Client, "default")
 	if err != nil || usage.Messages.Used != 0 || usage.Bytes.Used != 0 || usage.PerDay.Used > messages ||
 		time.Now().UTC().Day() == began.UTC().Day() && usage.PerDay.Used != messages {
 		t.Errorf("usage after all: %+v, %v", usage, err)
 	}
-	take(t, relay, connect(t, redis.URL())).check(t, accepted)
+	take(t, relay, apptest.Connect(t, redis.URL())).check(t, accepted)
 }
 
 // TestStoppedWorkerCutsNothing stops Postroom with SIGTERM under load. What is in flight finishes, and
@@ -49,16 +48,16 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 func TestStoppedWorkerCutsNothing(t *testing.T) {
 	t.Parallel()
 	const messages = 400
-	redis, relay := testredis.Server(t), slowRelay(t, 20*time.Millisecond)
-	set := settingsFor(t, redis.URL(), relay)
-	first := spawn(t, set)
-	accepted := submitAll(t, first.client, messages)
+	redis, relay := testredis.Server(t), apptest.SlowRelay(t, 20*time.Millisecond)
+	set := apptest.SettingsFor(t, redis.URL(), relay)
+	first := apptest.Spawn(t, set)
+	accepted := submitAll(t, first.Client, messages)
 	relay.Wait(messages / 10)
-	first.stop(t)
+	first.Stop(t)
 
-	second := spawn(t, set)
-	empty(t, second.client)
-	got := take(t, relay, connect(t, redis.URL()))
+	second := apptest.Spawn(t, set)
+	apptest.Empty(t, second.Client)
+	got := take(t, relay, apptest.Connect(t, redis.URL()))
 	got.check(t, accepted)
 	for to, n := range got.copies {
 		if n > 1 || got.doubted[to] {
@@ -70,16 +69,16 @@ func TestStoppedWorkerCutsNothing(t *testing.T) {
 // TestRedisAwayForAWhile disconnects Redis while mail is submitted and delivered.
 func TestRedisAwayForAWhile(t *testing.T) {
 	t.Parallel()
-	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
+	redis, relay := testredis.Server(t), apptest.SlowRelay(t, 5*time.Millisecond)
 	plug := testproxy.New(t, "unix", redis.Socket())
-	p := spawn(t, settingsFor(t, "redis://"+plug.Addr(), relay))
-	accepted := submitAll(t, p.client, 200)
+	p := apptest.Spawn(t, apptest.SettingsFor(t, "redis://"+plug.Addr(), relay))
+	accepted := submitAll(t, p.Client, 200)
 	plug.Down()
 	away := time.Now()
 	refused := 0
 	for time.Since(away) < 5*time.Second {
 		to := fmt.Sprintf("away%d@example.net", refused)
-		_, err := api.Submit.Do(t.Context(), p.client, api.SubmitRequest{To: api.Addresses{{Address: to}},
+		_, err := api.Submit.Do(t.Context(), p.Client, api.SubmitRequest{To: api.Addresses{{Address: to}},
 			Text: "x"})
 		if err == nil {
 			accepted = append(accepted, to)
@@ -92,13 +91,13 @@ func TestRedisAwayForAWhile(t *testing.T) {
 	if refused == 0 {
 		t.Error("no submit was refused while Redis was away")
 	}
-	eventually(t, "submits are taken again", func() bool {
-		_, err := api.Submit.Do(t.Context(), p.client, api.SubmitRequest{
+	apptest.Eventually(t, "submits are taken again", func() bool {
+		_, err := api.Submit.Do(t.Context(), p.Client, api.SubmitRequest{
 			To: api.Addresses{{Address: "back@example.net"}}, Text: "x"})
 		return err == nil
 	})
-	empty(t, p.client)
-	take(t, relay, connect(t, redis.URL())).check(t, accepted)
+	apptest.Empty(t, p.Client)
+	take(t, relay, apptest.Connect(t, redis.URL())).check(t, accepted)
 }
 
 func wantUnavailable(t *testing.T, err error) {
@@ -139,56 +138,11 @@ func insist(t *testing.T, client *api.Client, to string) error {
 	t.Helper()
 	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Hello", Text: "Hello",
 		IdempotencyKey: to}
-	for late := time.Now().Add(patience); ; {
+	for late := time.Now().Add(apptest.Patience); ; {
 		_, err := api.Submit.Do(t.Context(), client, req)
 		failure, ok := errors.AsType[*api.Failure](err)
 		if !ok || failure.Problem.StatusCode != http.StatusServiceUnavailable || time.Now().After(late) {
 			return err
 		}
 	}
-}
-
-// empty waits until nothing is queued.
-func empty(t *testing.T, client *api.Client) {
-	t.Helper()
-	var last string
-	defer func() {
-		if t.Failed() {
-			t.Log(last)
-		}
-	}()
-	eventually(t, "the outbox is empty", func() bool {
-		page, err := api.ListOutbox.Do(t.Context(), client, api.OutboxQuery{})
-		last = fmt.Sprintf("%v %+v", err, page)
-		return err == nil && page.Total == 0
-	})
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
-}
-
-func connect(t *testing.T, url string) *redisdb.DB {
-	t.Helper()
-	db, err := redisdb.Open(t.Context(), redisdb.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Errorf("close redis: %v", err)
-		}
-	})
-	return db
 }

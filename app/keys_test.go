@@ -18,10 +18,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testkit"
@@ -35,17 +35,17 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	t.Parallel()
 	listed := readKeys(t)
 	server := testredis.Server(t, "--notify-keyspace-events", "KEA")
-	db := connect(t, server.URL())
+	db := apptest.Connect(t, server.URL())
 	touched := watchKeys(t, db.Client(), listed)
-	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
-	settings := feedbackSettings(t)
+	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), apptest.Receive(t)
+	settings := apptest.FeedbackSettings(t)
 	maps.Copy(settings, map[string]string{
 		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com",
 		"webhooks.allowPrivate": "true", "senders.mailAccount": "default",
 		"serviceUrl":   "https://mail.example.com",
 		"alerts.every": "1s", "digest.keep": "5", "outbox.keepContent": "1h",
 	})
-	a := start(t, settings)
+	a := apptest.Run(t, settings)
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	broken := exerciseWebhooks(t, client, hooks)
 	exerciseAccess(t, a, client, relay)
@@ -56,9 +56,9 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseCampaigns(t, a.URL(), client, relay)
 	exerciseDigests(t, client)
 	exerciseFeedback(t, a, client)
-	submitTo(t, client, api.SubmitRequest{}, gone)
-	finds(t, client, "to:"+gone, 1)
-	erased(t, client, "")
+	apptest.SubmitTo(t, client, api.SubmitRequest{}, apptest.Gone)
+	apptest.Finds(t, client, "to:"+apptest.Gone, 1)
+	apptest.Erased(t, client, "")
 	exerciseSenders(t, client)
 	exerciseRest(t, client, broken)
 	trimAudit(t, db)
@@ -71,7 +71,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 			t.Errorf("docs/redis-keys.md lists %s, which nothing wrote", pattern)
 		}
 	}()
-	eventually(t, "every listed key of Postroom was written",
+	apptest.Eventually(t, "every listed key of Postroom was written",
 		func() bool { return len(touched.neverSeen()) == 0 })
 	for _, key := range touched.unlisted() {
 		t.Errorf("docs/redis-keys.md does not list %s", key)
@@ -233,7 +233,7 @@ func (w *touches) unlisted() []string {
 }
 
 // exerciseWebhooks creates a working endpoint with a rate limit, and one that answers that it is gone.
-func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) (broken string) {
+func exerciseWebhooks(t *testing.T, client *api.Client, hooks *apptest.Receiver) (broken string) {
 	t.Helper()
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL,
 		RateLimit: 10_000}); err != nil {
@@ -261,7 +261,7 @@ func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) (broken
 // background.
 func exerciseRest(t *testing.T, client *api.Client, broken string) {
 	t.Helper()
-	eventually(t, "the endpoint rests", func() bool {
+	apptest.Eventually(t, "the endpoint rests", func() bool {
 		e, err := api.GetEndpoint.Do(t.Context(), client, broken)
 		if err != nil {
 			t.Fatal(err)
@@ -365,7 +365,7 @@ func exercisePeople(t *testing.T, a *app.App, client *api.Client) {
 }
 
 // exerciseOutbox sends messages through every state and replays their events.
-func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
+func exerciseOutbox(t *testing.T, client *api.Client, hooks *apptest.Receiver) {
 	t.Helper()
 	ctx := t.Context()
 	later := time.Now().Add(time.Hour)
@@ -389,9 +389,9 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 		t.Fatal(merged, err)
 	}
 	for _, kind := range []event.Type{event.MessageSent, event.MessageFailed, event.MessageDeliveryError} {
-		hooks.wait(t, kind)
+		hooks.Wait(t, kind)
 	}
-	eventually(t, "the message of the account was sent", func() bool {
+	apptest.Eventually(t, "the message of the account was sent", func() bool {
 		page, err := api.ListOutbox.Do(ctx, client, api.OutboxQuery{Account: "shop"})
 		return err == nil && page.Total == 0
 	})
@@ -404,7 +404,7 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 	if _, err := api.Submit.Do(ctx, client, flood); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the backlog was sent", func() bool {
+	apptest.Eventually(t, "the backlog was sent", func() bool {
 		page, err := api.ListOutbox.Do(ctx, client, api.OutboxQuery{Lane: api.Bulk})
 		return err == nil && page.Total == 0
 	})
@@ -453,7 +453,7 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 		Gateways: []api.Route{{Gateway: "gw"}}})
 	must(err)
 	_, err = api.PutDomainKey.Do(ctx, client, api.NewDomainKey{DKIM: api.DKIM{
-		Domain: "example.com", Selector: "s1", PrivateKey: dkimKey(t)}}, "example.com")
+		Domain: "example.com", Selector: "s1", PrivateKey: apptest.DKIMKey(t)}}, "example.com")
 	must(err)
 	guarded := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Username: "me", Token: "other"})
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -474,20 +474,10 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 			{Address: "ann@example.net"}}, Text: "Hello"})
 		must(err)
 	}
-	eventually(t, "the account in trouble is held", func() bool {
+	apptest.Eventually(t, "the account in trouble is held", func() bool {
 		info, err := api.GetAccount.Do(ctx, client, "troubled")
 		return err == nil && info.State == "held"
 	})
-}
-
-// dkimKey returns a DKIM private key.
-func dkimKey(t *testing.T) string {
-	t.Helper()
-	key, err := dkim.Generate(dkim.Ed25519, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
 }
 
 // checkKeys compares the type and expiry of existing keys with the page.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
@@ -32,7 +33,7 @@ func TestNoBodyIsReadableInRedis(t *testing.T) {
 			set := map[string]string{"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com",
 				"storage.seal": fmt.Sprint(sealed), "smtpd.listen": "127.0.0.1:0"}
 			s := &bodies{planted: planted{t: t, secrets: map[string]string{}}, subject: rand.Text()}
-			s.app = startLogging(t, set, testLogger(t))
+			s.app = apptest.RunLogging(t, set, apptest.Logger(t))
 			s.client = api.NewClient(s.app.URL(), s.app.Token(), nil)
 			s.story()
 			all := unpacked(t, dump(t, server.URL()))
@@ -78,51 +79,49 @@ func (s *bodies) story() {
 		return &api.Render{Params: fmt.Appendf(nil, `{"code":%q}`, s.secret(name))}
 	}
 	sent := s.submit(
-		api.SubmitRequest{To: to("ann"), Text: s.secret("text of a short mail that was sent")},
-		api.SubmitRequest{To: to("ann"), Text: s.secret("text of a long mail that was sent") +
+		api.SubmitRequest{To: apptest.To("ann"), Text: s.secret("text of a short mail that was sent")},
+		api.SubmitRequest{To: apptest.To("ann"), Text: s.secret("text of a long mail that was sent") +
 			strings.Repeat("\nmore and more", 2000)},
-		api.SubmitRequest{To: to("ann"), Template: template.ID, Render: params("param of a mail that was sent")},
+		api.SubmitRequest{To: apptest.To("ann"), Template: template.ID, Render: params("param of a mail that was sent")},
 	)
 	s.submit(
-		api.SubmitRequest{To: to("ann"), HTML: "<p>" + s.secret("html of a scheduled mail"), SendAt: &later},
-		api.SubmitRequest{To: to("ann"), Text: s.secret("text beside a large file"), SendAt: &later,
+		api.SubmitRequest{To: apptest.To("ann"), HTML: "<p>" + s.secret("html of a scheduled mail"), SendAt: &later},
+		api.SubmitRequest{To: apptest.To("ann"), Text: s.secret("text beside a large file"), SendAt: &later,
 			Attachments: []api.Attachment{{Filename: "a.bin",
 				Content: append([]byte(s.note("large file", rand.Text())), incompressible(1<<20)...)}}},
-		api.SubmitRequest{To: to("ann"), Template: template.ID, Render: params("param of a scheduled mail"),
+		api.SubmitRequest{To: apptest.To("ann"), Template: template.ID, Render: params("param of a scheduled mail"),
 			SendAt: &later, IdempotencyKey: "key"},
 	)
 	s.submit(api.SubmitRequest{Text: s.secret("text of a merge"), SendAt: &later, IdempotencyKey: "merge",
 		Attachments: []api.Attachment{{Filename: "b.txt", Content: []byte(s.secret("file of a merge"))}},
-		MailMerge: []api.MailMergeEntry{{To: to("bob")[0], Params: params("param of a merge").Params},
-			{To: to("ann")[0]}}})
-	dead := s.submit(api.SubmitRequest{To: to("rcpt-550"), Text: s.secret("text of a dead letter")},
+		MailMerge: []api.MailMergeEntry{{To: apptest.To("bob")[0], Params: params("param of a merge").Params},
+			{To: apptest.To("ann")[0]}}})
+	dead := s.submit(api.SubmitRequest{To: apptest.To("rcpt-550"), Text: s.secret("text of a dead letter")},
 		api.SubmitRequest{To: api.Addresses{{Address: "rcpt-550@example.org"}}, Template: template.ID,
 			Render: params("param of a dead letter")})
-	full := s.submit(api.SubmitRequest{To: to("rcpt-451"), Text: s.secret("text of a mail that is tried again")})
-	if err := sendSMTP(s.app, []byte("From: shop@example.com\r\nTo: rcpt-451@example.net\r\nSubject: "+s.subject+"\r\n\r\n"+
+	full := s.submit(api.SubmitRequest{To: apptest.To("rcpt-451"), Text: s.secret("text of a mail that is tried again")})
+	if err := apptest.SendSMTP(s.app, []byte("From: shop@example.com\r\nTo: rcpt-451@example.net\r\nSubject: "+s.subject+"\r\n\r\n"+
 		s.secret("text handed in over SMTP")+"\r\n")); err != nil {
 		s.t.Error(err)
 	}
 	for id, want := range map[string]api.MessageStatus{sent[0]: "sent", sent[1]: "sent", sent[2]: "sent",
 		dead[0]: "dead", dead[1]: "dead"} {
-		eventually(s.t, id+" is "+string(want), func() bool {
+		apptest.Eventually(s.t, id+" is "+string(want), func() bool {
 			m, err := api.GetLoggedMessage.Do(s.t.Context(), s.client, id)
 			return err == nil && m.Status == want
 		})
 	}
-	eventually(s.t, "a message waits for another attempt", func() bool {
+	apptest.Eventually(s.t, "a message waits for another attempt", func() bool {
 		m, err := api.GetMessage.Do(s.t.Context(), s.client, full[0])
 		return err == nil && m.AttemptsMade > 0
 	})
 }
 
-func to(name string) api.Addresses { return api.Addresses{{Address: name + "@example.net"}} }
-
 func (s *bodies) submit(all ...api.SubmitRequest) (ids []string) {
 	s.t.Helper()
 	for _, req := range all {
 		req.Subject = s.subject
-		ids = append(ids, handIn(s.t, s.client, req).QueueID)
+		ids = append(ids, apptest.HandIn(s.t, s.client, req).QueueID)
 	}
 	return ids
 }
@@ -159,17 +158,17 @@ func unpacked(t *testing.T, dump string) string {
 // is delivered as it was accepted.
 func TestSealedMailOutlivesItsSecret(t *testing.T) {
 	t.Parallel()
-	relay := slowRelay(t, 0)
-	set := settingsFor(t, testredis.Server(t).URL(), relay)
+	relay := apptest.SlowRelay(t, 0)
+	set := apptest.SettingsFor(t, testredis.Server(t).URL(), relay)
 	const older, newer = "the older secret, of thirty-two bytes", "the newer secret, of thirty-two bytes"
 	set["storage.seal"], set["secret"] = "true", older
-	first := spawn(t, set)
+	first := apptest.Spawn(t, set)
 	later := time.Now().Add(time.Hour)
 	words := map[string]string{}
 	for i := range 20 {
 		name := fmt.Sprintf("r%d@example.net", i)
 		words[name] = rand.Text()
-		answer, err := api.Submit.Do(t.Context(), first.client, api.SubmitRequest{
+		answer, err := api.Submit.Do(t.Context(), first.Client, api.SubmitRequest{
 			To: api.Addresses{{Address: name}}, Text: words[name], SendAt: &later,
 			Attachments: []api.Attachment{{Content: incompressible(i * 40_000)}}})
 		if err != nil {
@@ -177,10 +176,10 @@ func TestSealedMailOutlivesItsSecret(t *testing.T) {
 		}
 		words[name] += " " + answer.QueueID
 	}
-	first.stop(t)
+	first.Stop(t)
 
 	set["secret"], set["secretPrevious"] = newer, older
-	second := spawn(t, set)
+	second := apptest.Spawn(t, set)
 	loaded, err := config.Load(config.Sources{Flags: set})
 	if err != nil {
 		t.Fatal(err)
@@ -194,14 +193,14 @@ func TestSealedMailOutlivesItsSecret(t *testing.T) {
 	if n := recordsOf(done, "contents of mail"); n != 20 {
 		t.Errorf("sealed %d contents again: %v", n, done)
 	}
-	second.stop(t)
+	second.Stop(t)
 
 	delete(set, "secretPrevious")
 	set["secret"] = newer
-	third := spawn(t, set)
+	third := apptest.Spawn(t, set)
 	for name := range words {
 		_, id, _ := strings.Cut(words[name], " ")
-		if _, err := api.RetryMessage.Do(t.Context(), third.client, id); err != nil {
+		if _, err := api.RetryMessage.Do(t.Context(), third.Client, id); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -38,8 +39,8 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	relay := testsmtp.Start(t, testsmtp.Options{Username: "shop", Password: "none of the accounts has this one",
 		Token: "nor this one"})
 	server := testredis.Server(t, "--rdbcompression", "no") // otherwise DUMP compresses text, which hides it
-	log, hooks := &journal{}, receive(t)
-	a := startLogging(t, map[string]string{
+	log, hooks := &apptest.Log{}, apptest.Receive(t)
+	a := apptest.RunLogging(t, map[string]string{
 		"redis.url": server.URL(), "webhooks.allowPrivate": "true", "log.level": "debug", "delivery.attempts": "1",
 		"secret": p.secret("secret"), "secretPrevious": p.secret("secretPrevious"),
 		"webhooks.signingSecret": p.secret("signing secret"), "token": p.secret("admin token"),
@@ -67,7 +68,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 		}
 		ids = append(ids, answer.QueueID)
 	}
-	eventually(t, "every message failed at its relay's login", func() bool {
+	apptest.Eventually(t, "every message failed at its relay's login", func() bool {
 		letters, err := api.ListDeadLetters.Do(t.Context(), client, api.OutboxQuery{})
 		return err == nil && letters.Total == len(ids)
 	})
@@ -80,7 +81,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "every message failed again", func() bool {
+	apptest.Eventually(t, "every message failed again", func() bool {
 		letters, err := api.ListDeadLetters.Do(t.Context(), client, api.OutboxQuery{})
 		return err == nil && letters.Total == len(ids)
 	})
@@ -288,7 +289,7 @@ func TestFormsAreFound(t *testing.T) {
 // dump returns everything in Redis, as it would be written to disk.
 func dump(t *testing.T, url string) string {
 	t.Helper()
-	rdb := connect(t, url).Client()
+	rdb := apptest.Connect(t, url).Client()
 	var all bytes.Buffer
 	keys := rdb.Scan(t.Context(), 0, "*", 1000).Iterator()
 	for keys.Next(t.Context()) {
@@ -426,22 +427,4 @@ func idsIn(answer string) []string {
 		}
 	}
 	return ids
-}
-
-// journal is a searchable log.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }

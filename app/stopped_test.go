@@ -1,20 +1,16 @@
 package app_test
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"maps"
-	"os"
 	"strconv"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testproxy"
 	"github.com/postroom/postroom/internal/testredis"
@@ -30,8 +26,8 @@ import (
 type stage struct {
 	t     *testing.T
 	db    *redisdb.DB
-	first *process
-	slow  *gate            // of the first process's relay
+	first *apptest.Process
+	slow  *apptest.Gate    // of the first process's relay
 	relay *testsmtp.Server // of the first process
 	other *testsmtp.Server
 	set   map[string]string // of the second process
@@ -43,22 +39,22 @@ const onStage = "ann@example.net"
 // newStage has the first process send a message to its relay. The relay delays the answer to a command.
 func newStage(t *testing.T, redis *testredis.Process, verb string, set map[string]string) *stage {
 	t.Helper()
-	s := &stage{t: t, db: connect(t, redis.URL()), slow: newGate(verb),
+	s := &stage{t: t, db: apptest.Connect(t, redis.URL()), slow: apptest.NewGate(verb),
 		other: testsmtp.Start(t, testsmtp.Options{})}
-	s.relay = testsmtp.Start(t, testsmtp.Options{Respond: s.slow.respond})
-	t.Cleanup(s.slow.open) // before the relay is closed
-	mine := settingsFor(t, redis.URL(), s.relay)
+	s.relay = testsmtp.Start(t, testsmtp.Options{Respond: s.slow.Respond})
+	t.Cleanup(s.slow.Open) // before the relay is closed
+	mine := apptest.SettingsFor(t, redis.URL(), s.relay)
 	maps.Copy(mine, set)
 	s.set = maps.Clone(mine)
 	s.set["redis.url"], s.set["smtp"] = redis.URL(), s.other.URL()
-	s.first = spawn(t, mine)
-	answer, err := api.Submit.Do(t.Context(), s.first.client, api.SubmitRequest{
+	s.first = apptest.Spawn(t, mine)
+	answer, err := api.Submit.Do(t.Context(), s.first.Client, api.SubmitRequest{
 		To: api.Addresses{{Address: onStage}}, Subject: "Hello", Text: "Hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.id = answer.QueueID
-	eventually(t, "the relay is asked", s.slow.reached)
+	apptest.Eventually(t, "the relay is asked", s.slow.Reached)
 	return s
 }
 
@@ -66,7 +62,7 @@ func newStage(t *testing.T, redis *testredis.Process, verb string, set map[strin
 // either relay, and whether the message is reported as in doubt.
 func (s *stage) end(mine, others int, doubted bool) {
 	s.t.Helper()
-	s.first.stop(s.t)
+	s.first.Stop(s.t)
 	if n, m := s.relay.Count(), s.other.Count(); n != mine || m != others {
 		s.t.Errorf("the stopped process delivered %d copies and the other one %d; want %d and %d", n, m, mine,
 			others)
@@ -87,60 +83,6 @@ func (s *stage) record(field string) string {
 	return value
 }
 
-// gate delays a relay's first answer to a command until it is opened.
-type gate struct {
-	verb string
-	mu   sync.Mutex
-	seen bool
-	wait chan struct{}
-	once sync.Once
-}
-
-func newGate(verb string) *gate { return &gate{verb: verb, wait: make(chan struct{})} }
-
-func (g *gate) respond(c testsmtp.Command) testsmtp.Action {
-	if c.Verb != g.verb {
-		return testsmtp.Action{}
-	}
-	g.mu.Lock()
-	first := !g.seen
-	g.seen = true
-	g.mu.Unlock()
-	if first {
-		<-g.wait
-	}
-	return testsmtp.Action{}
-}
-
-func (g *gate) open() { g.once.Do(func() { close(g.wait) }) }
-
-func (g *gate) reached() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.seen
-}
-
-// freeze stops the process and waits until it has stopped.
-func (p *process) freeze(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the process stands still", func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-		_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name of the program
-		return err != nil || bytes.HasPrefix(state, []byte("T"))
-	})
-}
-
-// thaw continues the process.
-func (p *process) thaw(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestStoppedBeforeItsDot: a process is stopped before the final dot for longer than its lease. Another one
 // delivers. When the first continues, its connection is ready for the dot, and it does not write it.
 func TestStoppedBeforeItsDot(t *testing.T) {
@@ -149,13 +91,13 @@ func TestStoppedBeforeItsDot(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, testredis.Server(t), verb, nil)
-			s.first.freeze(t)
-			s.slow.open()
-			spawn(t, s.set)
+			s.first.Freeze(t)
+			s.slow.Open()
+			apptest.Spawn(t, s.set)
 			s.other.Wait(1)
-			eventually(t, "the message is gone", func() bool { return s.record("state") == "" })
-			s.first.thaw(t)
-			eventually(t, "the stopped process gives its connection up", func() bool { return s.relay.Open() == 0 })
+			apptest.Eventually(t, "the message is gone", func() bool { return s.record("state") == "" })
+			s.first.Thaw(t)
+			apptest.Eventually(t, "the stopped process gives its connection up", func() bool { return s.relay.Open() == 0 })
 			s.end(0, 1, false)
 		})
 	}
@@ -170,13 +112,13 @@ func TestStoppedAfterItsDot(t *testing.T) {
 		t.Run(inDoubt, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, testredis.Server(t), "DOT", map[string]string{"delivery.inDoubt": inDoubt})
-			s.first.freeze(t)
-			s.slow.open()
+			s.first.Freeze(t)
+			s.slow.Open()
 			s.relay.Wait(1)
-			spawn(t, s.set)
-			eventually(t, "the message is done, or set aside",
+			apptest.Spawn(t, s.set)
+			apptest.Eventually(t, "the message is done, or set aside",
 				func() bool { st := s.record("state"); return st == "" || st == "failed" })
-			s.first.thaw(t)
+			s.first.Thaw(t)
 			s.end(1, others, true)
 		})
 	}
@@ -188,15 +130,15 @@ func TestStoppedAfterItsDot(t *testing.T) {
 func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, testredis.Server(t), "RCPT", map[string]string{"delivery.lease": "8s"})
-	spawn(t, s.set)
-	s.first.kill()
+	apptest.Spawn(t, s.set)
+	s.first.Kill()
 	killed := time.Now()
 	if left, err := s.leaseLeft(); err != nil || left > 8*time.Second {
 		t.Errorf("the lease of the killed process has %s left, %v", left, err)
 	}
 	s.other.Wait(1)
 	t.Logf("delivered %s after the kill", time.Since(killed).Round(time.Millisecond))
-	eventually(t, "the delivery is recorded", func() bool { return s.record("state") == "" })
+	apptest.Eventually(t, "the delivery is recorded", func() bool { return s.record("state") == "" })
 	take(t, s.other, s.db).check(t, []string{onStage})
 }
 
@@ -206,12 +148,12 @@ func TestStoppedAlone(t *testing.T) {
 	t.Parallel()
 	// half of the lease is for recording the answer
 	s := newStage(t, testredis.Server(t), "DOT", map[string]string{"delivery.lease": "8s"})
-	s.first.freeze(t)
-	s.slow.open()
+	s.first.Freeze(t)
+	s.slow.Open()
 	s.relay.Wait(1)
 	s.waitForLease(-time.Second)
-	s.first.thaw(t)
-	empty(t, s.first.client)
+	s.first.Thaw(t)
+	apptest.Empty(t, s.first.Client)
 	s.end(1, 0, false)
 }
 
@@ -219,12 +161,12 @@ func TestStoppedAlone(t *testing.T) {
 func TestStoppedForLessThanItsLease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, testredis.Server(t), "DATA", map[string]string{"delivery.lease": "10s"})
-	second := spawn(t, s.set)
-	s.first.freeze(t)
-	s.slow.open()
+	second := apptest.Spawn(t, s.set)
+	s.first.Freeze(t)
+	s.slow.Open()
 	s.waitForLease(6 * time.Second)
-	s.first.thaw(t)
-	empty(t, second.client)
+	s.first.Thaw(t)
+	apptest.Empty(t, second.Client)
 	s.end(1, 0, false)
 }
 
@@ -239,7 +181,7 @@ func (s *stage) leaseLeft() (time.Duration, error) {
 // waitForLease waits until at most this much of the message's lease is left.
 func (s *stage) waitForLease(most time.Duration) {
 	s.t.Helper()
-	eventually(s.t, "the lease grows old", func() bool {
+	apptest.Eventually(s.t, "the lease grows old", func() bool {
 		left, err := s.leaseLeft()
 		return err == nil && left <= most
 	})
@@ -255,13 +197,13 @@ func TestStoppedBetweenMarkAndDot(t *testing.T) {
 	s := newStage(t, redis, "DATA", map[string]string{"redis.url": "redis://" + line.Addr(),
 		"delivery.lease": "8s"})
 	line.Delay(2 * time.Second) // the mark is set at Redis; its answer is delayed for long enough
-	s.slow.open()
-	eventually(t, "the mark is set", func() bool { return s.record("doubt") != "" })
-	s.first.freeze(t)
-	spawn(t, s.set)
+	s.slow.Open()
+	apptest.Eventually(t, "the mark is set", func() bool { return s.record("doubt") != "" })
+	s.first.Freeze(t)
+	apptest.Spawn(t, s.set)
 	s.other.Wait(1)
 	line.Up()
-	s.first.thaw(t)
-	eventually(t, "the stopped process gives its connection up", func() bool { return s.relay.Open() == 0 })
+	s.first.Thaw(t)
+	apptest.Eventually(t, "the stopped process gives its connection up", func() bool { return s.relay.Open() == 0 })
 	s.end(0, 1, true)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
@@ -23,18 +24,18 @@ import (
 func TestMasterLostUnderLoad(t *testing.T) {
 	t.Parallel()
 	g := testredis.Sentinel(t, testredis.Topology{Replicas: 2, Args: []string{"--min-replicas-to-write", "1"}})
-	relay := slowRelay(t, 5*time.Millisecond)
-	set := settingsFor(t, g.URL(), relay)
+	relay := apptest.SlowRelay(t, 5*time.Millisecond)
+	set := apptest.SettingsFor(t, g.URL(), relay)
 	set["redis.waitReplicas"] = "2"
-	one, other := spawnAs(t, set, "api"), spawnAs(t, set, "all")
-	clients := newCrowd(one.client, other.client)
+	one, other := apptest.SpawnAs(t, set, "api"), apptest.SpawnAs(t, set, "all")
+	clients := newCrowd(one.Client, other.Client)
 	clients.start(t)
 	relay.Wait(100)
 
 	g.Masters[0].Kill()
 	lost := time.Now()
-	eventually(t, "submits to be refused", func() bool { return clients.refusals() > 0 })
-	eventually(t, "a replica to be the master", func() bool {
+	apptest.Eventually(t, "submits to be refused", func() bool { return clients.refusals() > 0 })
+	apptest.Eventually(t, "a replica to be the master", func() bool {
 		return slices.ContainsFunc(g.Replicas, func(p *testredis.Process) bool {
 			role, err := p.Client(t).Do(t.Context(), "role").Slice()
 			return err == nil && role[0] == "master"
@@ -42,13 +43,13 @@ func TestMasterLostUnderLoad(t *testing.T) {
 	})
 	g.Masters[0].Restart(t)
 	before := clients.successes()
-	eventually(t, "submits to be taken again", func() bool { return clients.successes() > before+100 })
+	apptest.Eventually(t, "submits to be taken again", func() bool { return clients.successes() > before+100 })
 	t.Logf("100 more messages were accepted %s after the master was lost; %d submits were refused",
 		time.Since(lost).Round(time.Millisecond), clients.refusals())
 	accepted := clients.stop()
 
-	empty(t, one.client)
-	db := connect(t, g.URL())
+	apptest.Empty(t, one.Client)
+	db := apptest.Connect(t, g.URL())
 	if db.Mode() != redisdb.Sentinel {
 		t.Errorf("mode %s", db.Mode())
 	}
@@ -57,10 +58,10 @@ func TestMasterLostUnderLoad(t *testing.T) {
 }
 
 // tellsReplicas waits until /ready reports the wanted number of replicas.
-func tellsReplicas(t *testing.T, p *process, want int) {
+func tellsReplicas(t *testing.T, p *apptest.Process, want int) {
 	t.Helper()
-	eventually(t, "ready says what the new master gives", func() bool {
-		ready, err := api.GetReady.Do(t.Context(), p.client)
+	apptest.Eventually(t, "ready says what the new master gives", func() bool {
+		ready, err := api.GetReady.Do(t.Context(), p.Client)
 		return err == nil && ready.Ready && ready.Durability.Mode == "sentinel" && ready.Durability.Replicas == want
 	})
 }
@@ -144,17 +145,17 @@ func (c *crowd) stop() []string {
 func TestReplicasGoneIsSaid(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})
-	set := settingsFor(t, g.URL(), testsmtp.Start(t, testsmtp.Options{}))
+	set := apptest.SettingsFor(t, g.URL(), testsmtp.Start(t, testsmtp.Options{}))
 	set["redis.waitReplicas"] = "1"
-	p := spawnAs(t, set, "all")
-	eventually(t, "it is ready",
-		func() bool { r, err := api.GetReady.Do(t.Context(), p.client); return err == nil && r.Ready })
+	p := apptest.SpawnAs(t, set, "all")
+	apptest.Eventually(t, "it is ready",
+		func() bool { r, err := api.GetReady.Do(t.Context(), p.Client); return err == nil && r.Ready })
 	g.Replicas[0].Kill()
-	eventually(t, "it is not ready, and says why", func() bool {
-		status, body := look(t, p.url+"/ready", "")
+	apptest.Eventually(t, "it is not ready, and says why", func() bool {
+		status, body := apptest.Look(t, p.URL+"/ready", "")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "redis.waitReplicas is 1")
 	})
 	g.Replicas[0].Restart(t)
-	eventually(t, "it is ready again",
-		func() bool { r, err := api.GetReady.Do(t.Context(), p.client); return err == nil && r.Ready })
+	apptest.Eventually(t, "it is ready again",
+		func() bool { r, err := api.GetReady.Do(t.Context(), p.Client); return err == nil && r.Ready })
 }

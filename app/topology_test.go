@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,60 +11,34 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
-
-// spawnAs is spawn with a role. A worker gets a listener for health and metrics.
-func spawnAs(t *testing.T, set map[string]string, role string) *process {
-	t.Helper()
-	set = maps.Clone(set)
-	set["role"] = role
-	if role == "worker" {
-		set["monitor.listen"] = "127.0.0.1:0"
-	}
-	return spawn(t, set)
-}
-
-// sent returns how many attempts of a process delivered, by its own metrics.
-func (p *process) sent(t *testing.T) int {
-	t.Helper()
-	_, body := look(t, p.monitor+"/metrics", testToken)
-	found := regexp.MustCompile(`postroom_outbox_attempts_total\{outcome="sent"\} (\d+)`).FindStringSubmatch(
-		body)
-	if found == nil {
-		t.Fatalf("no count of attempts in:\n%s", body)
-	}
-	n, err := strconv.Atoi(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // TestAPIAndWorkersApart runs two APIs and three workers on one Redis, and kills a worker under load.
 func TestAPIAndWorkersApart(t *testing.T) {
 	t.Parallel()
 	const messages = 600
-	relay := slowRelay(t, 10*time.Millisecond)
+	relay := apptest.SlowRelay(t, 10*time.Millisecond)
 	redis := testredis.Server(t)
-	set := settingsFor(t, redis.URL(), relay)
+	set := apptest.SettingsFor(t, redis.URL(), relay)
 	set["workers.submit"] = "10"
-	apis := []*process{spawnAs(t, set, "api"), spawnAs(t, set, "api")}
-	workers := []*process{spawnAs(t, set, "worker"), spawnAs(t, set, "worker"), spawnAs(t, set, "worker")}
+	apis := []*apptest.Process{apptest.SpawnAs(t, set, "api"), apptest.SpawnAs(t, set, "api")}
+	workers := []*apptest.Process{apptest.SpawnAs(t, set, "worker"), apptest.SpawnAs(t, set, "worker"), apptest.SpawnAs(t, set, "worker")}
 
-	if _, err := api.PutQueue.Do(t.Context(), apis[0].client, api.QueuePatch{Paused: new(true)},
+	if _, err := api.PutQueue.Do(t.Context(), apis[0].Client, api.QueuePatch{Paused: new(true)},
 		"submit"); err != nil {
 		t.Fatal(err)
 	}
 	attempts := 7
-	if _, err := api.UpdateSettings.Do(t.Context(), apis[0].client,
+	if _, err := api.UpdateSettings.Do(t.Context(), apis[0].Client,
 		api.Settings{DeliveryAttempts: &attempts}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the other API sees the pause and the settings", func() bool {
-		q, errQueue := api.GetQueue.Do(t.Context(), apis[1].client, "submit")
-		s, errSettings := api.GetSettings.Do(t.Context(), apis[1].client)
+	apptest.Eventually(t, "the other API sees the pause and the settings", func() bool {
+		q, errQueue := api.GetQueue.Do(t.Context(), apis[1].Client, "submit")
+		s, errSettings := api.GetSettings.Do(t.Context(), apis[1].Client)
 		return errQueue == nil && errSettings == nil && q.Paused && *s.DeliveryAttempts == attempts
 	})
 	accepted := submitInTurn(t, apis, messages)
@@ -74,7 +46,7 @@ func TestAPIAndWorkersApart(t *testing.T) {
 		t.Errorf("%d messages were sent while the queue was paused", n)
 	}
 	for i, p := range apis {
-		page, err := api.ListOutbox.Do(t.Context(), p.client, api.OutboxQuery{State: api.Paused})
+		page, err := api.ListOutbox.Do(t.Context(), p.Client, api.OutboxQuery{State: api.Paused})
 		if err != nil || page.Total != messages {
 			t.Errorf("API %d lists %d paused messages, %v, want %d", i, page.Total, err, messages)
 		} else if page.Messages[0].Attempts != attempts {
@@ -82,23 +54,23 @@ func TestAPIAndWorkersApart(t *testing.T) {
 		}
 	}
 
-	if _, err := api.PutQueue.Do(t.Context(), apis[1].client, api.QueuePatch{Paused: new(false)},
+	if _, err := api.PutQueue.Do(t.Context(), apis[1].Client, api.QueuePatch{Paused: new(false)},
 		"submit"); err != nil {
 		t.Fatal(err)
 	}
 	relay.Wait(messages / 6)
-	workers[0].kill()
-	empty(t, apis[1].client)
-	take(t, relay, connect(t, redis.URL())).check(t, accepted)
+	workers[0].Kill()
+	apptest.Empty(t, apis[1].Client)
+	take(t, relay, apptest.Connect(t, redis.URL())).check(t, accepted)
 	for i, w := range workers[1:] {
-		if n := w.sent(t); n < messages/20 {
+		if n := w.Sent(t); n < messages/20 {
 			t.Errorf("worker %d sent %d of %d messages", i+1, n, messages)
 		}
 	}
 }
 
 // submitInTurn submits messages to several APIs in turn and returns the recipients.
-func submitInTurn(t *testing.T, apis []*process, n int) []string {
+func submitInTurn(t *testing.T, apis []*apptest.Process, n int) []string {
 	t.Helper()
 	accepted := make([]string, n)
 	var wg sync.WaitGroup
@@ -106,7 +78,7 @@ func submitInTurn(t *testing.T, apis []*process, n int) []string {
 		wg.Go(func() {
 			for i := part; i < n; i += 10 {
 				accepted[i] = fmt.Sprintf("ann%d@example.net", i)
-				if err := insist(t, apis[i/10%len(apis)].client, accepted[i]); err != nil {
+				if err := insist(t, apis[i/10%len(apis)].Client, accepted[i]); err != nil {
 					t.Errorf("submit %d: %v", i, err)
 					return
 				}
@@ -136,11 +108,11 @@ func TestPartitionsOnACluster(t *testing.T) {
 // everything does once what people and programs do with Postroom, with two processes on the given Redis.
 func everything(t *testing.T, settings map[string]string) {
 	t.Helper()
-	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
-	set := settingsFor(t, settings["redis.url"], relay)
+	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), apptest.Receive(t)
+	set := apptest.SettingsFor(t, settings["redis.url"], relay)
 	maps.Copy(set, settings)
 	set["webhooks.allowPrivate"] = "true"
-	day := &everyday{relay: relay, hooks: hooks, one: spawnAs(t, set, "api"), other: spawnAs(t, set, "all")}
+	day := &everyday{relay: relay, hooks: hooks, one: apptest.SpawnAs(t, set, "api"), other: apptest.SpawnAs(t, set, "all")}
 	for _, part := range []struct {
 		name string
 		do   func(*testing.T)
@@ -150,34 +122,34 @@ func everything(t *testing.T, settings map[string]string) {
 	} {
 		t.Run(part.name, part.do)
 	}
-	day.one.stop(t)
-	day.other.stop(t)
+	day.one.Stop(t)
+	day.other.Stop(t)
 }
 
 // everyday is a Postroom of two processes with the servers around it.
 type everyday struct {
 	relay      *testsmtp.Server
-	hooks      *receiver
-	one, other *process
+	hooks      *apptest.Receiver
+	one, other *apptest.Process
 }
 
 func (d *everyday) subscribe(t *testing.T) {
 	t.Helper()
-	if _, err := api.CreateEndpoint.Do(t.Context(), d.one.client, api.EndpointRequest{
+	if _, err := api.CreateEndpoint.Do(t.Context(), d.one.Client, api.EndpointRequest{
 		URL: d.hooks.URL}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := api.CreateToken.Do(t.Context(), d.other.client, api.TokenRequest{Description: "app",
+	token, err := api.CreateToken.Do(t.Context(), d.other.Client, api.TokenRequest{Description: "app",
 		Scopes: []api.Scope{api.ScopeSend}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	account := api.Account{Account: "shop", Name: "Shop", Email: "shop@example.com", SMTP: &api.SMTPServer{
 		Host: d.relay.Host(), Port: d.relay.Port()}}
-	if _, err := api.CreateAccount.Do(t.Context(), d.one.client, account); err != nil {
+	if _, err := api.CreateAccount.Do(t.Context(), d.one.Client, account); err != nil {
 		t.Fatal(err)
 	}
-	client := api.NewClient(d.one.url, token.Token, nil)
+	client := api.NewClient(d.one.URL, token.Token, nil)
 	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Account: "shop", To: api.Addresses{
 		{Address: "first@example.net"}}, Text: "x"}); err != nil {
 		t.Fatal(err)
@@ -188,7 +160,7 @@ func (d *everyday) subscribe(t *testing.T) {
 // submit submits a message to one process or the other.
 func (d *everyday) submit(t *testing.T, n int, req api.SubmitRequest) api.SubmitAnswer {
 	t.Helper()
-	answer, err := api.Submit.Do(t.Context(), []*process{d.one, d.other}[n%2].client, req)
+	answer, err := api.Submit.Do(t.Context(), []*apptest.Process{d.one, d.other}[n%2].Client, req)
 	if err != nil {
 		t.Fatalf("submit %d: %v", n, err)
 	}
@@ -210,8 +182,8 @@ func (d *everyday) send(t *testing.T) {
 			Lane: lane}).QueueID] = true
 	}
 	d.relay.Wait(n)
-	eventually(t, "a webhook about each message sent",
-		func() bool { return d.hooks.about(event.MessageSent, ids) == n })
+	apptest.Eventually(t, "a webhook about each message sent",
+		func() bool { return d.hooks.About(event.MessageSent, ids) == n })
 	keyed := api.SubmitRequest{To: toOne("key%d@example.net", 0), Text: "x", IdempotencyKey: "order-1"}
 	if first, again := d.submit(t, 0, keyed), d.submit(t, 1, keyed); first.QueueID != again.QueueID {
 		t.Errorf("one key, two messages: %s, %s", first.QueueID, again.QueueID)
@@ -223,21 +195,21 @@ func (d *everyday) send(t *testing.T) {
 func (d *everyday) pause(t *testing.T) {
 	t.Helper()
 	const n = 13
-	empty(t, d.one.client)
+	apptest.Empty(t, d.one.Client)
 	d.relay.Forget()
-	if _, err := api.PutQueue.Do(t.Context(), d.one.client, api.QueuePatch{Paused: new(true)},
+	if _, err := api.PutQueue.Do(t.Context(), d.one.Client, api.QueuePatch{Paused: new(true)},
 		"submit"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pause is seen everywhere", func() bool {
-		q, err := api.GetQueue.Do(t.Context(), d.other.client, "submit")
+	apptest.Eventually(t, "the pause is seen everywhere", func() bool {
+		q, err := api.GetQueue.Do(t.Context(), d.other.Client, "submit")
 		return err == nil && q.Paused
 	})
 	for i := range n {
 		d.submit(t, i, api.SubmitRequest{To: toOne("held%d@example.net", i), Text: "x"})
 	}
 	var listed []string
-	for m, err := range api.All(t.Context(), d.other.client, api.ListOutbox,
+	for m, err := range api.All(t.Context(), d.other.Client, api.ListOutbox,
 		api.OutboxQuery{PageSize: 4, State: api.Paused}) {
 		if err != nil {
 			t.Fatal(err)
@@ -247,24 +219,24 @@ func (d *everyday) pause(t *testing.T) {
 	if len(listed) != n {
 		t.Fatalf("%d paused messages are listed, want %d", len(listed), n)
 	}
-	if answer, err := api.CancelMessage.Do(t.Context(), d.other.client, listed[0]); err != nil ||
+	if answer, err := api.CancelMessage.Do(t.Context(), d.other.Client, listed[0]); err != nil ||
 		!answer.Deleted {
 		t.Errorf("cancel: %+v, %v", answer, err)
 	}
-	if answer, err := api.CancelMessages.Do(t.Context(), d.one.client,
+	if answer, err := api.CancelMessages.Do(t.Context(), d.one.Client,
 		api.OutboxQuery{Search: "held1@"}); err != nil || answer.Deleted > 1 {
 		t.Errorf("cancel by search: %+v, %v", answer, err)
 	}
-	page, err := api.ListOutbox.Do(t.Context(), d.one.client, api.OutboxQuery{})
+	page, err := api.ListOutbox.Do(t.Context(), d.one.Client, api.OutboxQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.PutQueue.Do(t.Context(), d.other.client, api.QueuePatch{Paused: new(false)},
+	if _, err := api.PutQueue.Do(t.Context(), d.other.Client, api.QueuePatch{Paused: new(false)},
 		"submit"); err != nil {
 		t.Fatal(err)
 	}
 	d.relay.Wait(page.Total)
-	empty(t, d.one.client)
+	apptest.Empty(t, d.one.Client)
 	if got := len(d.relay.Messages()); got != page.Total {
 		t.Errorf("%d were sent of the %d left", got, page.Total)
 	}
@@ -279,7 +251,7 @@ func (d *everyday) reschedule(t *testing.T) {
 	for i := range n {
 		later := d.submit(t, i, api.SubmitRequest{To: toOne("later%d@example.net", i), Text: "x",
 			SendAt: &tomorrow})
-		if _, err := api.RetryMessage.Do(t.Context(), d.other.client, later.QueueID); err != nil {
+		if _, err := api.RetryMessage.Do(t.Context(), d.other.Client, later.QueueID); err != nil {
 			t.Errorf("retry now: %v", err)
 		}
 	}
@@ -295,26 +267,26 @@ func (d *everyday) replay(t *testing.T) {
 		d.submit(t, i, api.SubmitRequest{To: toOne("rcpt-554-1+%d@example.net", i), Text: "x"})
 	}
 	var page api.DeadLetterPage
-	eventually(t, "all dead letters are listed", func() bool {
+	apptest.Eventually(t, "all dead letters are listed", func() bool {
 		var err error
-		page, err = api.ListDeadLetters.Do(t.Context(), d.one.client, api.OutboxQuery{})
+		page, err = api.ListDeadLetters.Do(t.Context(), d.one.Client, api.OutboxQuery{})
 		return err == nil && page.Total == n
 	})
 	one := page.DeadLetters[0].QueueID
-	letter, err := api.GetDeadLetter.Do(t.Context(), d.other.client, one)
+	letter, err := api.GetDeadLetter.Do(t.Context(), d.other.Client, one)
 	if err != nil || len(letter.Content) == 0 {
 		t.Errorf("dead letter %s: %d bytes, %v", one, len(letter.Content), err)
 	}
-	if status := post(t, d.one.url+"/v1/dead-letters/"+one+"/replay"); status != http.StatusOK {
+	if status := post(t, d.one.URL+"/v1/dead-letters/"+one+"/replay"); status != http.StatusOK {
 		t.Errorf("replay of %s: %d", one, status)
 	}
-	if answer, err := api.ReplayDeadLetters.Do(t.Context(), d.other.client, api.ReplayRequest{
+	if answer, err := api.ReplayDeadLetters.Do(t.Context(), d.other.Client, api.ReplayRequest{
 		Code: "EENVELOPE"}); err != nil || answer.Replayed != n-1 {
 		t.Errorf("replay of the others: %+v, %v", answer, err)
 	}
 	d.relay.Wait(n)
-	empty(t, d.one.client)
-	d.hooks.wait(t, event.MessageFailed)
+	apptest.Empty(t, d.one.Client)
+	d.hooks.Wait(t, event.MessageFailed)
 }
 
 // operate checks what an operator sees.
@@ -325,24 +297,11 @@ func (d *everyday) operate(t *testing.T) {
 		"/metrics": "postroom_redis_up 1", "/v1/stats": "queues",
 		"/ready": `"ready":true`,
 	} {
-		if status, body := look(t, d.other.url+path, testToken); status != http.StatusOK ||
+		if status, body := apptest.Look(t, d.other.URL+path, apptest.TestToken); status != http.StatusOK ||
 			!strings.Contains(body, says) {
 			t.Errorf("%s: %d, without %q: %.500s", path, status, says, body)
 		}
 	}
-}
-
-// about returns how many messages of a set have a webhook of a type.
-func (r *receiver) about(kind event.Type, ids map[string]bool) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	told := map[string]bool{}
-	for _, h := range r.got {
-		if h.Event == kind && ids[h.Data.QueueID] {
-			told[h.Data.QueueID] = true
-		}
-	}
-	return len(told)
 }
 
 func toOne(format string, n int) api.Addresses {
@@ -355,7 +314,7 @@ func post(t *testing.T, url string) (status int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+testToken)
+	req.Header.Set("Authorization", "Bearer "+apptest.TestToken)
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

@@ -85,13 +85,13 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 	for _, r := range setup(t).operations(t) {
 		if _, ok := examples[r.id]; !ok {
 			t.Errorf("%s %s has no example: add a request {\"operation\":%q,…} to examples/requests.json, where "+
-				"the story has what it needs, and run go test ./app -run TestExamples -update", r.method, r.path, r.id)
+				"the story has what it needs, and run go test ./ui/e2e -run TestExamples -update", r.method, r.path, r.id)
 		}
 		delete(examples, r.id)
 	}
 	for id := range examples {
 		t.Errorf("examples/recorded.json has %s, which is no operation: take it out of examples/requests.json, and run "+
-			"go test ./app -run TestExamples -update", id)
+			"go test ./ui/e2e -run TestExamples -update", id)
 	}
 }
 

@@ -1,0 +1,257 @@
+package apptest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// Look gets a page.
+func Look(t *testing.T, url, token string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close() //nolint:errcheck // read to its end
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return answer.StatusCode, string(text)
+}
+
+// asProcess is the variable that makes this test binary run Postroom instead of tests. It has the settings as
+// JSON.
+const asProcess = "TEST_POSTROOM_SETTINGS"
+
+// Main runs the tests of a package as testredis.Main does. In a process of Spawn it runs Postroom instead.
+func Main(m goleak.TestingM) int {
+	if set := os.Getenv(asProcess); set != "" {
+		if err := serve(set); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
+	_ = flag.Set("test.parallel", "3") // more keep a small machine too busy to answer; -parallel still wins
+	return testredis.Main(m)
+}
+
+// serve runs Postroom as a separate process. It prints its addresses to standard output and stops on SIGTERM.
+func serve(settings string) error {
+	var set map[string]string
+	if err := json.Unmarshal([]byte(settings), &set); err != nil {
+		return err
+	}
+	loaded, err := config.Load(config.Sources{Flags: set})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: loaded.Log.Level}))
+	a, err := app.New(ctx, &loaded.Config, app.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s %s\n", a.URL(), a.Addrs().Monitor) // a worker has no URL
+	return a.Run(ctx)
+}
+
+// Process is a Postroom that a test may kill.
+type Process struct {
+	cmd     *exec.Cmd
+	URL     string // of the API; empty: none
+	Monitor string // of health and metrics separate from the API; empty: none
+	Client  *api.Client
+	Ended   chan error
+}
+
+const TestToken = "0123456789abcdef0123456789abcdef"
+
+// Spawn starts a Postroom process on an existing Redis and data directory, and waits until it listens.
+func Spawn(t *testing.T, set map[string]string) *Process {
+	t.Helper()
+	set["http.listen"], set["token"], set["log.level"] = "127.0.0.1:0", TestToken, "warn"
+	raw, err := json.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{cmd: exec.Command(os.Args[0]), Ended: make(chan error, 1)} //nolint:gosec // this binary
+	p.cmd.Env = append(os.Environ(), asProcess+"="+string(raw))
+	p.cmd.Stderr = t.Output()
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("Postroom did not start: %v", err)
+	}
+	go func() { p.Ended <- p.cmd.Wait() }()
+	p.URL, p.Monitor, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	p.Client = api.NewClient(p.URL, TestToken, nil)
+	return p
+}
+
+// Kill ends the process as a crash would. It has no effect on an ended one.
+func (p *Process) Kill() {
+	if p.cmd.ProcessState == nil && p.Ended != nil {
+		_ = p.cmd.Process.Kill() // it may have just ended by itself
+		<-p.Ended
+		p.Ended = nil
+	}
+}
+
+// Stop sends the process a signal to end and waits until it has.
+func (p *Process) Stop(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-p.Ended:
+		if err != nil {
+			t.Errorf("Postroom ended with %v", err)
+		}
+		p.Ended = nil
+	case <-time.After(time.Minute):
+		t.Fatal("Postroom did not stop within a minute")
+	}
+}
+
+// SlowRelay is a relay with a pause for each message, so that a kill hits messages at every stage.
+func SlowRelay(t *testing.T, pause time.Duration) *testsmtp.Server {
+	return testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		if c.Verb == "DOT" || c.Verb == "RCPT" {
+			return testsmtp.Action{Delay: pause}
+		}
+		return testsmtp.Action{}
+	}})
+}
+
+func SettingsFor(t *testing.T, redis string, relay *testsmtp.Server) map[string]string {
+	return map[string]string{
+		"redis.url": redis, "data": filepath.Join(t.TempDir(), "data"), "smtp": relay.URL(),
+		"from": "app@example.com", "delivery.lease": "4s",
+	}
+}
+
+// Freeze stops the process and waits until it has stopped.
+func (p *Process) Freeze(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, "the process stands still", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name of the program
+		return err != nil || bytes.HasPrefix(state, []byte("T"))
+	})
+}
+
+// Thaw continues the process.
+func (p *Process) Thaw(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Sent returns how many attempts of a process delivered, by its own metrics.
+func (p *Process) Sent(t *testing.T) int {
+	t.Helper()
+	_, body := Look(t, p.Monitor+"/metrics", TestToken)
+	found := regexp.MustCompile(`postroom_outbox_attempts_total\{outcome="sent"\} (\d+)`).FindStringSubmatch(
+		body)
+	if found == nil {
+		t.Fatalf("no count of attempts in:\n%s", body)
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Gate delays a relay's first answer to a command until it is opened.
+type Gate struct {
+	verb string
+	mu   sync.Mutex
+	seen bool
+	wait chan struct{}
+	once sync.Once
+}
+
+func NewGate(verb string) *Gate { return &Gate{verb: verb, wait: make(chan struct{})} }
+
+func (g *Gate) Respond(c testsmtp.Command) testsmtp.Action {
+	if c.Verb != g.verb {
+		return testsmtp.Action{}
+	}
+	g.mu.Lock()
+	first := !g.seen
+	g.seen = true
+	g.mu.Unlock()
+	if first {
+		<-g.wait
+	}
+	return testsmtp.Action{}
+}
+
+func (g *Gate) Open() { g.once.Do(func() { close(g.wait) }) }
+
+func (g *Gate) Reached() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.seen
+}
+
+// SpawnAs is Spawn with a role. A worker gets a listener for health and metrics.
+func SpawnAs(t *testing.T, set map[string]string, role string) *Process {
+	t.Helper()
+	set = maps.Clone(set)
+	set["role"] = role
+	if role == "worker" {
+		set["monitor.listen"] = "127.0.0.1:0"
+	}
+	return Spawn(t, set)
+}

@@ -1,0 +1,10 @@
+package e2e_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/postroom/postroom/app/apptest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apptest.Main(m)) }
