@@ -15,7 +15,7 @@ import (
 )
 
 // previewTimeout is the timeout of a preview, including all reads.
-const previewTimeout = 2500 * time.Millisecond
+const previewTimeout = 12 * time.Second
 
 // shownInLayout is the html inside a layout that is previewed alone.
 const shownInLayout = "<p>…</p>"

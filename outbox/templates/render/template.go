@@ -44,7 +44,7 @@ type Options struct {
 	Mustache    bool              // read templates as Mustache does (handlebars.Options)
 	Limits      handlebars.Limits // of each part
 	CSS         inlinecss.Options
-	Time        time.Duration // for one rendering; 0: 2 s
+	Time        time.Duration // for one rendering on a busy machine; 0: 10 s
 }
 
 // Template is a parsed template. It is safe for concurrent use.
@@ -76,7 +76,7 @@ const markdownBody = "{{{@body}}}"
 // Parse parses a template. All faults are returned at once: fault.Unprocessable, code TemplateFault, with the
 // fields "subject", "previewText", "html" and "text", or "format".
 func Parse(s Source, o Options) (*Template, error) {
-	o.Time = cmp.Or(max(o.Time, 0), 2*time.Second)
+	o.Time = cmp.Or(max(o.Time, 0), 10*time.Second) // generous: steps, output and matches bound the work
 	t := &Template{options: o, format: s.Format}
 	var faults []fault.Field
 	switch s.Format {
