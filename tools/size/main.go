@@ -5,7 +5,8 @@
 // if a commit raised one without a line "Raises: <name of the figure>" in its message.
 //
 // What is counted:
-//   - code lines: lines of Go that are neither blank nor comment, without tests;
+//   - lines of Go, and code lines, which are neither blank nor comment: without tests and the packages that
+//     only tests import (internal/test*, app/apptest, outbox/search/searchtest);
 //   - columns: characters of a line, a tab being one. Lines of data (string literals, preformatted comments,
 //     tables of tests and of Markdown, links, fenced code) may be longer;
 //   - folders at the top: all but hidden ones, and bin and data, which make and the program write;
@@ -149,7 +150,7 @@ func (h *census) goFile(path, name string) error {
 			h.long = append(h.long, fmt.Sprintf("%s:%d", name, i+1))
 		}
 	}
-	if strings.HasSuffix(name, "_test.go") {
+	if tests.MatchString(name) {
 		return nil
 	}
 	for _, d := range file.Decls {
