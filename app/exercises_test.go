@@ -54,7 +54,8 @@ func exerciseCampaigns(t *testing.T, base string, client *api.Client, relay *tes
 		t.Fatal(err)
 	}
 	const fails = "rcpt-451+flyer@example.net"
-	apptest.People(t, client, "flyers", "leaves@example.net", "rcpt-550+flyer@example.net", "rcpt-451-1@example.net",
+	apptest.People(t, client, "flyers", "leaves@example.net", "rcpt-550+flyer@example.net",
+		"rcpt-451-1@example.net",
 		fails)
 	apptest.WithVariants(t, client, "flyer", "flyers", api.CampaignTrial{Share: 1})
 	apptest.SendNow(t, client, "flyer")

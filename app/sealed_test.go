@@ -82,10 +82,12 @@ func (s *bodies) story() {
 		api.SubmitRequest{To: apptest.To("ann"), Text: s.secret("text of a short mail that was sent")},
 		api.SubmitRequest{To: apptest.To("ann"), Text: s.secret("text of a long mail that was sent") +
 			strings.Repeat("\nmore and more", 2000)},
-		api.SubmitRequest{To: apptest.To("ann"), Template: template.ID, Render: params("param of a mail that was sent")},
+		api.SubmitRequest{To: apptest.To("ann"), Template: template.ID,
+			Render: params("param of a mail that was sent")},
 	)
 	s.submit(
-		api.SubmitRequest{To: apptest.To("ann"), HTML: "<p>" + s.secret("html of a scheduled mail"), SendAt: &later},
+		api.SubmitRequest{To: apptest.To("ann"), HTML: "<p>" + s.secret("html of a scheduled mail"),
+			SendAt: &later},
 		api.SubmitRequest{To: apptest.To("ann"), Text: s.secret("text beside a large file"), SendAt: &later,
 			Attachments: []api.Attachment{{Filename: "a.bin",
 				Content: append([]byte(s.note("large file", rand.Text())), incompressible(1<<20)...)}}},
@@ -99,9 +101,11 @@ func (s *bodies) story() {
 	dead := s.submit(api.SubmitRequest{To: apptest.To("rcpt-550"), Text: s.secret("text of a dead letter")},
 		api.SubmitRequest{To: api.Addresses{{Address: "rcpt-550@example.org"}}, Template: template.ID,
 			Render: params("param of a dead letter")})
-	full := s.submit(api.SubmitRequest{To: apptest.To("rcpt-451"), Text: s.secret("text of a mail that is tried again")})
-	if err := apptest.SendSMTP(s.app, []byte("From: shop@example.com\r\nTo: rcpt-451@example.net\r\nSubject: "+s.subject+"\r\n\r\n"+
-		s.secret("text handed in over SMTP")+"\r\n")); err != nil {
+	full := s.submit(api.SubmitRequest{To: apptest.To("rcpt-451"),
+		Text: s.secret("text of a mail that is tried again")})
+	if err := apptest.SendSMTP(s.app,
+		[]byte("From: shop@example.com\r\nTo: rcpt-451@example.net\r\nSubject: "+s.subject+"\r\n\r\n"+
+			s.secret("text handed in over SMTP")+"\r\n")); err != nil {
 		s.t.Error(err)
 	}
 	for id, want := range map[string]api.MessageStatus{sent[0]: "sent", sent[1]: "sent", sent[2]: "sent",

@@ -97,7 +97,8 @@ func TestStoppedBeforeItsDot(t *testing.T) {
 			s.other.Wait(1)
 			apptest.Eventually(t, "the message is gone", func() bool { return s.record("state") == "" })
 			s.first.Thaw(t)
-			apptest.Eventually(t, "the stopped process gives its connection up", func() bool { return s.relay.Open() == 0 })
+			apptest.Eventually(t, "the stopped process gives its connection up",
+				func() bool { return s.relay.Open() == 0 })
 			s.end(0, 1, false)
 		})
 	}
@@ -204,6 +205,7 @@ func TestStoppedBetweenMarkAndDot(t *testing.T) {
 	s.other.Wait(1)
 	line.Up()
 	s.first.Thaw(t)
-	apptest.Eventually(t, "the stopped process gives its connection up", func() bool { return s.relay.Open() == 0 })
+	apptest.Eventually(t, "the stopped process gives its connection up",
+		func() bool { return s.relay.Open() == 0 })
 	s.end(0, 1, true)
 }

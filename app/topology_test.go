@@ -25,7 +25,8 @@ func TestAPIAndWorkersApart(t *testing.T) {
 	set := apptest.SettingsFor(t, redis.URL(), relay)
 	set["workers.submit"] = "10"
 	apis := []*apptest.Process{apptest.SpawnAs(t, set, "api"), apptest.SpawnAs(t, set, "api")}
-	workers := []*apptest.Process{apptest.SpawnAs(t, set, "worker"), apptest.SpawnAs(t, set, "worker"), apptest.SpawnAs(t, set, "worker")}
+	workers := []*apptest.Process{apptest.SpawnAs(t, set, "worker"), apptest.SpawnAs(t, set, "worker"),
+		apptest.SpawnAs(t, set, "worker")}
 
 	if _, err := api.PutQueue.Do(t.Context(), apis[0].Client, api.QueuePatch{Paused: new(true)},
 		"submit"); err != nil {
@@ -112,7 +113,8 @@ func everything(t *testing.T, settings map[string]string) {
 	set := apptest.SettingsFor(t, settings["redis.url"], relay)
 	maps.Copy(set, settings)
 	set["webhooks.allowPrivate"] = "true"
-	day := &everyday{relay: relay, hooks: hooks, one: apptest.SpawnAs(t, set, "api"), other: apptest.SpawnAs(t, set, "all")}
+	day := &everyday{relay: relay, hooks: hooks, one: apptest.SpawnAs(t, set, "api"), other: apptest.SpawnAs(t,
+		set, "all")}
 	for _, part := range []struct {
 		name string
 		do   func(*testing.T)

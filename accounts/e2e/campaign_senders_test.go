@@ -399,7 +399,8 @@ func TestAnOperatorOfAnAccountSendsNoCampaignAsAnother(t *testing.T) {
 	apptest.Draft(t, r.admin, "foreign", "lista", ofA)
 	apptest.Draft(t, r.a, "clean", "lista", nil)
 	post := r.operatorOfA(t)
-	form := url.Values{"name": {"Spoofed"}, "lists": {"lista"}, "subject": {"News"}, "html": {apptest.LetterHTML},
+	form := url.Values{"name": {"Spoofed"}, "lists": {"lista"}, "subject": {"News"},
+		"html":        {apptest.LetterHTML},
 		"fromAddress": {"ceo@b.example"}, "version": {"1"}, "events": {"ends"}}
 	variants := maps.Clone(form)
 	maps.Copy(variants, url.Values{"fromAddress": {""}, "variants.0.variant": {"x"}, "variants.1.variant": {"y"},

@@ -18,7 +18,8 @@ import (
 func TestAccountsStayOutsideOfTheNetwork(t *testing.T) {
 	t.Parallel()
 	relay, redis := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(t)
-	a := apptest.Run(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "redis.url": redis.URL(),
+	a := apptest.Run(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com",
+		"redis.url":           redis.URL(),
 		"relays.allowPrivate": "false"})
 	ctx, client := t.Context(), api.NewClient(a.URL(), a.Token(), nil)
 	host, port := relay.Host(), relay.Port()

@@ -62,7 +62,8 @@ func (row silentRow) run(t *testing.T) {
 	var clients []*api.Client
 	redis := testredis.URL(t)
 	for range max(1, row.processes) {
-		a := apptest.Run(t, map[string]string{"delivery.timeout": "3s", "redis.url": redis, "token": apptest.TestToken})
+		a := apptest.Run(t, map[string]string{"delivery.timeout": "3s", "redis.url": redis,
+			"token": apptest.TestToken})
 		clients = append(clients, api.NewClient(a.URL(), apptest.TestToken, nil))
 	}
 	submit := func(n int, account, to string) {
@@ -106,7 +107,8 @@ func (row silentRow) run(t *testing.T) {
 			}
 			return relays[0].Count() > before
 		})
-		apptest.Eventually(t, "the other messages leave, too", func() bool { return len(apptest.RecipientsOf(relays)) >= sent })
+		apptest.Eventually(t, "the other messages leave, too",
+			func() bool { return len(apptest.RecipientsOf(relays)) >= sent })
 	}
 	to := apptest.RecipientsOf(relays)
 	if slices.Sort(to); len(to) != sent || len(slices.Compact(slices.Clone(to))) != sent {

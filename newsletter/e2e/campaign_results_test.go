@@ -58,7 +58,8 @@ func TestEveryEmailShowsAnUnsubscribeLink(t *testing.T) {
 	apptest.SendNow(t, client, "c1")
 	st := apptest.Reaches(t, client, "c1", api.CampaignSent)
 	failed := apptest.Recipients(t, client, "c1", api.CampaignRecipientQuery{State: "failed"})
-	if why := failed["p29@example.net"].Response; st.States.Sent != 29 || apptest.Copies(relay)["p29@example.net"] > 0 ||
+	if why := failed["p29@example.net"].Response; st.States.Sent != 29 ||
+		apptest.Copies(relay)["p29@example.net"] > 0 ||
 		len(failed) != 1 || !strings.Contains(why, "unsubscribe") {
 		t.Errorf("%+v, %+v", st.States, failed)
 	}
@@ -299,7 +300,10 @@ func TestCheckFindsEmptyVariables(t *testing.T) {
 		func(w string) bool { return strings.HasPrefix(w, "NoArchive") }) {
 		t.Errorf("a public list: %v, %v", faults, warnings)
 	}
-	apptest.Draft(t, client, "c2", "weekly", func(c *api.Campaign) { c.HTML = "Hi {{subscriber.name}}" + apptest.LetterHTML })
+	apptest.Draft(t, client, "c2", "weekly", func(c *api.Campaign) {
+		c.HTML = "Hi {{subscriber.name}}" +
+			apptest.LetterHTML
+	})
 	if _, warnings := checked(t, client, "c2"); !strings.Contains(fmt.Sprint(warnings), "subscriber.name") {
 		t.Errorf("a missing name: %v", warnings)
 	}

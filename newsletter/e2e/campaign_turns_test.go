@@ -146,7 +146,10 @@ func TestDeferredPeopleGetTheNewContent(t *testing.T) {
 	apptest.People(t, client, "weekly", apptest.Many(6)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	apptest.SendNow(t, client, "c1")
-	apptest.Eventually(t, "all are put off", func() bool { return apptest.Stats(t, client, "c1").States.Deferred == 6 })
+	apptest.Eventually(t, "all are put off", func() bool {
+		return apptest.Stats(t, client,
+			"c1").States.Deferred == 6
+	})
 	began := *apptest.Stats(t, client, "c1").Started
 	apptest.Eventually(t, "it began in another second", func() bool { return time.Now().Unix() > began.Unix() })
 	if _, err := api.PauseCampaign.Do(ctx, client, "c1"); err != nil {

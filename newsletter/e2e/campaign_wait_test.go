@@ -84,7 +84,10 @@ func TestExcludedCampaignsCountUpToTheTurn(t *testing.T) {
 	apptest.People(t, client, "weekly", all...)
 	apptest.People(t, client, "few", all[22:]...)
 	apptest.Draft(t, client, "b", "few", nil)
-	apptest.Draft(t, client, "a", "weekly", func(c *api.Campaign) { c.Rate, c.ExcludeCampaigns = 4, []string{"b"} })
+	apptest.Draft(t, client, "a", "weekly", func(c *api.Campaign) {
+		c.Rate, c.ExcludeCampaigns = 4,
+			[]string{"b"}
+	})
 	apptest.SendNow(t, client, "a")
 	relay.Wait(1)
 	apptest.SendNow(t, client, "b")
@@ -112,7 +115,8 @@ func TestATemplateEditedInAPauseReachesTheRest(t *testing.T) {
 	client, _ := apptest.RunCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(6)...)
 	made, err := api.CreateTemplate.Do(t.Context(), client, api.TemplateRequest{Name: "T",
-		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Subject: "Old", HTML: apptest.LetterHTML}}})
+		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Subject: "Old",
+			HTML: apptest.LetterHTML}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +128,10 @@ func TestATemplateEditedInAPauseReachesTheRest(t *testing.T) {
 	if _, err := api.PauseCampaign.Do(t.Context(), client, "c"); err != nil {
 		t.Fatal(err)
 	}
-	apptest.Eventually(t, "what was under way is over", func() bool { return apptest.Stats(t, client, "c").States.Sending == 0 })
+	apptest.Eventually(t, "what was under way is over", func() bool {
+		return apptest.Stats(t, client,
+			"c").States.Sending == 0
+	})
 	old := len(relay.Messages())
 	if _, err := api.UpdateTemplate.Do(t.Context(), client, api.TemplatePatch{
 		Content: &api.TemplateContent{Subject: "New", HTML: apptest.LetterHTML}}, made.ID); err != nil {

@@ -113,7 +113,8 @@ func resendToFailed(t *testing.T, client *api.Client, relay *testsmtp.Server) {
 		"c1"); err != nil {
 		t.Fatal(err)
 	}
-	apptest.Eventually(t, "the newcomer has the mail", func() bool { return apptest.Copies(relay)["late@example.net"] == 1 })
+	apptest.Eventually(t, "the newcomer has the mail",
+		func() bool { return apptest.Copies(relay)["late@example.net"] == 1 })
 	st := apptest.Reaches(t, client, "c1", api.CampaignSent)
 	if run := st.Runs[2]; run.States.Sent != 1 {
 		t.Errorf("the third run: %+v", run)
@@ -187,7 +188,8 @@ func TestCampaignVerbs(t *testing.T) {
 		return apptest.Stats(t, client,
 			"c2").States.Sending == 0
 	})
-	if st := apptest.Stats(t, client, "c2"); st.States.Sent+st.States.Cancelled != 600 || st.States.Cancelled == 0 ||
+	if st := apptest.Stats(t, client, "c2"); st.States.Sent+st.States.Cancelled != 600 ||
+		st.States.Cancelled == 0 ||
 		relay.Count() != 600+st.States.Sent {
 		t.Errorf("cancelled: %+v, %d mails", st.States, relay.Count())
 	}
@@ -316,7 +318,8 @@ func TestCampaignLearns(t *testing.T) {
 func TestCampaignIsHeld(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"newsletter.holdAfter": "20", "alerts.every": "1s"})
+	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"newsletter.holdAfter": "20",
+		"alerts.every": "1s"})
 	dead := make([]string, 150)
 	for i := range dead {
 		dead[i] = fmt.Sprintf("rcpt-550+%d@example.net", i)

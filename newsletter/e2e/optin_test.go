@@ -63,7 +63,8 @@ func TestFormToSubscription(t *testing.T) {
 		strings.Contains(page, "<script") || strings.Contains(page, "noindex") {
 		t.Errorf("the form: %d\n%s", status, page)
 	}
-	if status, page := apptest.AsRecipient(t, a, "POST", "/subscribers", formOf("ann@example.net")); status != 200 ||
+	if status, page := apptest.AsRecipient(t, a, "POST", "/subscribers",
+		formOf("ann@example.net")); status != 200 ||
 		!strings.Contains(page, "Thank you") {
 		t.Fatalf("%d\n%s", status, page)
 	}
@@ -77,7 +78,8 @@ func TestFormToSubscription(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "GET"} {
 		apptest.AsRecipient(t, a, method, link, "")
 	}
-	if status, page := apptest.AsRecipient(t, a, "GET", link, ""); status != 200 || !strings.Contains(page, "<button") ||
+	if status, page := apptest.AsRecipient(t, a, "GET", link, ""); status != 200 || !strings.Contains(page,
+		"<button") ||
 		!strings.Contains(page, "a…@example.net") {
 		t.Errorf("the page of the link: %d\n%s", status, page)
 	}
@@ -107,7 +109,8 @@ func TestFormToSubscription(t *testing.T) {
 		t.Errorf("confirmed: %+v", got)
 	}
 	mails = relay.Wait(2)
-	if apptest.Header(t, mails[1], "Subject") != "Welcome to Weekly news" || apptest.Header(t, mails[1], "List-Id") == "" {
+	if apptest.Header(t, mails[1], "Subject") != "Welcome to Weekly news" || apptest.Header(t, mails[1],
+		"List-Id") == "" {
 		t.Errorf("the welcome:\n%s", mails[1].Data)
 	}
 	if _, err := api.DeleteList.Do(t.Context(), client, "weekly"); err != nil {

@@ -39,7 +39,10 @@ func TestCampaignToThoseWhoOpenedAnother(t *testing.T) {
 	apptest.Reaches(t, client, "c1", api.CampaignSent)
 	opener := relay.Messages()[2]
 	apptest.Follow(t, base, "GET", apptest.Pixel, opener, "")
-	apptest.Eventually(t, "somebody opened it", func() bool { return apptest.Stats(t, client, "c1").Opened == 1 })
+	apptest.Eventually(t, "somebody opened it", func() bool {
+		return apptest.Stats(t, client,
+			"c1").Opened == 1
+	})
 
 	apptest.People(t, client, "weekly", "late@example.net") // got nothing
 	apptest.Draft(t, client, "thanks", "weekly", func(c *api.Campaign) { c.Segments = []string{"readers"} })

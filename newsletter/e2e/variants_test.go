@@ -46,7 +46,10 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 	apptest.WithVariants(t, one.Client, "c1", "weekly", api.CampaignTrial{Share: .3, Metric: "opens", Wait: "3s",
 		Minimum: 20})
 	apptest.SendNow(t, two.Client, "c1")
-	apptest.Eventually(t, "the test is over", func() bool { return apptest.Stats(t, one.Client, "c1").Decides != nil })
+	apptest.Eventually(t, "the test is over", func() bool {
+		return apptest.Stats(t, one.Client,
+			"c1").Decides != nil
+	})
 	first := relay.Messages()
 	if n := len(first); n < all/5 || n > all*2/5 {
 		t.Fatalf("%d of %d people are in the test, want 30 %%", n, all)
@@ -175,7 +178,8 @@ func TestCampaignWithTooSmallATest(t *testing.T) {
 	if err != nil || run.State != api.CampaignSending {
 		t.Fatalf("%+v, %v", run, err)
 	}
-	if st := apptest.Reaches(t, client, "c1", api.CampaignSent); st.States.Sent != 40 || st.States.Bounced != 100 {
+	if st := apptest.Reaches(t, client, "c1", api.CampaignSent); st.States.Sent != 40 ||
+		st.States.Bounced != 100 {
 		t.Errorf("%+v", st.States)
 	}
 }

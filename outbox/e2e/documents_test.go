@@ -99,7 +99,8 @@ func TestMailIsFoundAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	third := apptest.Spawn(t, set)
-	apptest.Finds(t, third.Client, "status:sent subject:invoice", mails) // texts of ended messages are nowhere else
+	apptest.Finds(t, third.Client, "status:sent subject:invoice",
+		mails) // texts of ended messages are nowhere else
 }
 
 // TestSearchInARoleOfItsOwn: the process that serves the API has the index, and indexes what another process
@@ -138,7 +139,8 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 func TestWithoutASearchIndex(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	a := apptest.Run(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com", "documents.store": "none"})
+	a := apptest.Run(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com",
+		"documents.store": "none"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	submitText(t, client, "ann@example.net", "a parcel")
 	relay.Wait(1)

@@ -19,7 +19,8 @@ func TestWhatGrowsIsRefusedWhileRedisHasNoMemoryLeft(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t, "--maxmemory", "64mb", "--maxmemory-policy", "noeviction")
 	relay := testsmtp.Start(t, testsmtp.Options{Discard: true})
-	a := apptest.Run(t, map[string]string{"redis.url": server.URL(), "smtp": relay.URL(), "from": "shop@example.com",
+	a := apptest.Run(t, map[string]string{"redis.url": server.URL(), "smtp": relay.URL(),
+		"from":       "shop@example.com",
 		"serviceUrl": "http://mail.example.com"})
 	call := func(method, path, media, body string) (int, http.Header, string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, a.URL()+path, strings.NewReader(body))
@@ -63,19 +64,20 @@ func TestWhatGrowsIsRefusedWhileRedisHasNoMemoryLeft(t *testing.T) {
 		}
 	}
 	chunk := bytes.Repeat([]byte("x"), 100<<10)
-	apptest.Eventually(t, "writes are refused", func() bool { // what Redis has not written to its file yet counts, too
-		for {
-			db.AskMemory()
-			if now, err := db.MemoryShare(t.Context()); err == nil && now >= 0.8 {
-				break
+	apptest.Eventually(t, "writes are refused",
+		func() bool { // what Redis has not written to its file yet counts, too
+			for {
+				db.AskMemory()
+				if now, err := db.MemoryShare(t.Context()); err == nil && now >= 0.8 {
+					break
+				}
+				if err := db.Client().RPush(t.Context(), "filler", chunk).Err(); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := db.Client().RPush(t.Context(), "filler", chunk).Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		status, _, _ := call("POST", "/v1/lists", json, `{"listId":"x","name":"X"}`)
-		return status == http.StatusServiceUnavailable
-	})
+			status, _, _ := call("POST", "/v1/lists", json, `{"listId":"x","name":"X"}`)
+			return status == http.StatusServiceUnavailable
+		})
 	for _, c := range growing {
 		status, header, text := call(c.method, c.path, c.media, c.body)
 		if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" ||

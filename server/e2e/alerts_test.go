@@ -84,7 +84,8 @@ func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
 	}
 	persist := func(set string) {
 		t.Helper()
-		if err := apptest.Connect(t, server.URL()).Client().ConfigSet(t.Context(), "appendonly", set).Err(); err != nil {
+		if err := apptest.Connect(t, server.URL()).Client().ConfigSet(t.Context(), "appendonly",
+			set).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

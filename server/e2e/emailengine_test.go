@@ -230,7 +230,8 @@ func (r *replay) handIn(port string) {
 	content := "From: Sender One <sender@example.com>\r\nTo: oksmtp@example.net\r\nSubject: via smtp\r\n" +
 		"X-EE-Send-At: 2099-05-05T00:00:00.000Z\r\nX-EE-Delivery-Attempts: 3\r\n" +
 		"X-EE-Idempotency-Key: smtp-1\r\n\r\nHello\r\n"
-	err := smtp.SendMail("127.0.0.1:"+port, smtp.PlainAuth("", "snd", apptest.TestToken, "127.0.0.1"), "env@example.com",
+	err := smtp.SendMail("127.0.0.1:"+port, smtp.PlainAuth("", "snd", apptest.TestToken, "127.0.0.1"),
+		"env@example.com",
 		[]string{"oksmtp@example.net"}, []byte(content))
 	if err != nil {
 		r.t.Fatal(err)

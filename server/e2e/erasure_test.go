@@ -238,7 +238,8 @@ func isNotMailed(t *testing.T, url string, client *api.Client, relay *testsmtp.S
 		}
 	}
 	apptest.SubmitTo(t, client, api.SubmitRequest{}, bob, apptest.Gone)
-	done, err := api.ImportSubscribers.Do(ctx, client, strings.NewReader("email\n"+apptest.Gone+"\nnew@example.net\n"),
+	done, err := api.ImportSubscribers.Do(ctx, client,
+		strings.NewReader("email\n"+apptest.Gone+"\nnew@example.net\n"),
 		api.SubscriberImportOptions{ListID: []string{"weekly"}, State: "subscribed", Consent: "test"})
 	if err != nil || done.Bad != 1 || done.Added != 1 || len(done.Errors) != 1 ||
 		!strings.Contains(done.Errors[0].Reason, "erased") {

@@ -41,8 +41,9 @@ func inquire(t *testing.T) *inquiry {
 	i := &inquiry{t: t, log: &apptest.Log{}}
 	i.App = apptest.RunLogging(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(),
 		"from": "shop@example.com", "webhooks.allowPrivate": "true", "webhooks.attempts": "1",
-		"feedback.providers.generic": apptest.TellSecret, "delivery.retry.base": "1h", "relays.allowPrivate": "true",
-		"serviceUrl": "https://mail.example.com"}, slog.New(slog.NewTextHandler(i.log, nil)))
+		"feedback.providers.generic": apptest.TellSecret, "delivery.retry.base": "1h",
+		"relays.allowPrivate": "true",
+		"serviceUrl":          "https://mail.example.com"}, slog.New(slog.NewTextHandler(i.log, nil)))
 	i.client = api.NewClient(i.URL(), i.Token(), nil)
 	account := func(id string, change func(*api.Account)) {
 		a := api.Account{Account: id, Email: id + "@example.com",

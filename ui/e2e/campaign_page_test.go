@@ -63,7 +63,8 @@ func TestResultsOfACampaignInABrowser(t *testing.T) {
 		"from": "Shop <shop@example.com>", "serviceUrl": "https://mail.example.com", "tracking.opens": "true",
 		"tracking.clicks": "true"})
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	apptest.People(t, client, "weekly", append(apptest.Many(60), "rcpt-550@some-quite-long-domain-name.example.org")...)
+	apptest.People(t, client, "weekly", append(apptest.Many(60),
+		"rcpt-550@some-quite-long-domain-name.example.org")...)
 	apptest.WithVariants(t, client, "c1", "weekly", api.CampaignTrial{Share: 1, Metric: "manual"})
 	apptest.SendNow(t, client, "c1")
 	apptest.Reaches(t, client, "c1", api.CampaignSent)
@@ -72,7 +73,10 @@ func TestResultsOfACampaignInABrowser(t *testing.T) {
 		return time.Since(*apptest.Stats(t, client, "c1").Started) > 2*time.Second
 	})
 	apptest.Follow(t, a.URL(), "GET", apptest.Clicked, mails[0], "")
-	apptest.Eventually(t, "a click is known", func() bool { return apptest.Stats(t, client, "c1").ClickedTotal == 1 })
+	apptest.Eventually(t, "a click is known", func() bool {
+		return apptest.Stats(t, client,
+			"c1").ClickedTotal == 1
+	})
 
 	v := visit(t, a.URL())
 	v.open("/campaigns/c1")

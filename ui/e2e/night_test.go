@@ -42,7 +42,8 @@ func TestGatewayDiesAtNight(t *testing.T) {
 	v := visit(t, a.URL())
 	v.enter(a.Token())
 	v.open("/")
-	v.sees("Gateway main has not answered", "Mail of account shop is stuck: no relay takes it, and 20 messages wait.")
+	v.sees("Gateway main has not answered",
+		"Mail of account shop is stuck: no relay takes it, and 20 messages wait.")
 	v.seesNot("Mail flows")
 	clicks := 0
 	click := func(selector string) {

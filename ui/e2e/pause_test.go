@@ -152,8 +152,10 @@ type pauses struct{ Transactional, Bulk bool }
 func newPauser(t *testing.T, partitions int) *pauser {
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	log, redisURL := &apptest.Log{}, testredis.URL(t)
-	a := apptest.RunLogging(t, map[string]string{"redis.url": redisURL, "redis.partitions": fmt.Sprint(partitions),
-		"smtp": relay.URL(), "from": "Shop <shop@example.com>"}, slog.New(slog.NewTextHandler(log, nil)))
+	a := apptest.RunLogging(t, map[string]string{"redis.url": redisURL,
+		"redis.partitions": fmt.Sprint(partitions),
+		"smtp":             relay.URL(), "from": "Shop <shop@example.com>"}, slog.New(slog.NewTextHandler(log,
+		nil)))
 	db := testredis.Connect(t, redisdb.Options{URL: redisURL, Partitions: partitions})
 	return &pauser{t: t, url: a.URL(), token: a.Token(), client: api.NewClient(a.URL(), a.Token(), nil),
 		inspector: asynq.NewInspectorFromRedisClient(db.Client()), partitions: partitions, log: log}

@@ -93,7 +93,8 @@ func TestPictures(t *testing.T) {
 		if err := encoder.Encode(&small, fewColours(raw)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join("../../docs/pictures", p.name+".png"), small.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("../../docs/pictures", p.name+".png"), small.Bytes(),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
