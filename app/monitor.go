@@ -79,7 +79,7 @@ func (s state) relays() api.Check {
 	return check
 }
 
-// Alerts implements server.State and ui.State.
+// Alerts implements server.State.
 func (s state) Alerts(ctx context.Context) ([]api.Alert, error) { return s.watch.Standing(ctx) }
 
 // redis checks that Redis answers and accepts writes.

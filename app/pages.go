@@ -41,13 +41,8 @@ func (a *App) buildPages(ctx context.Context) error {
 	}
 	parts := a.serverParts()
 	pages, err := ui.New(ui.Parts{
-		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions, Audience: a.audience,
-		Campaigns: a.campaigns, Digests: a.digests, Erasures: a.erasures, Why: a.why, Overview: a.overview,
-		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
-		Settings: a.settings, State: a.state(), Dashboard: board, Viewer: viewer, Audit: a.audit,
-		People: a.people, LinkURL: server.LinkURL, AskAgain: a.optIn.Again,
-		ListForm: a.optIn.Form, AskSender: a.senders.Ask, OpenAPI: a.server.OpenAPI,
-		Look: server.Look(parts), Provision: parts.Provision(),
+		Parts: parts, Look: server.Look(parts), OpenAPI: a.server.OpenAPI, Dashboard: board, Viewer: viewer,
+		AskAgain: a.optIn.Again, AskSender: a.senders.Ask,
 	}, ui.Options{Version: a.version, Logger: a.log, SignOn: signOn, Demo: a.demo,
 		Configuration: a.configured})
 	if err != nil {

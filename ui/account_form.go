@@ -223,7 +223,7 @@ func (u *UI) createAccount(w http.ResponseWriter, r *http.Request) error {
 		case err == nil:
 			err = fault.InvalidFields([]fault.Field{{Key: "account", Message: "is that of another account"}})
 		case fault.Is(err, fault.NotFound):
-			_, err = u.Provision.CreateAccount(r.Context(), a)
+			_, err = u.Provision().CreateAccount(r.Context(), a)
 		}
 	}
 	if err != nil {
@@ -275,7 +275,7 @@ func (u *UI) deleteAccount(w http.ResponseWriter, r *http.Request) error {
 		return undone(w, r, accountPath(id), fault.InvalidFields([]fault.Field{{Key: "confirm",
 			Message: "must be the id of the account"}}))
 	}
-	got, err := u.Provision.DeleteAccount(r.Context(), id)
+	got, err := u.Provision().DeleteAccount(r.Context(), id)
 	if err != nil {
 		return undone(w, r, accountPath(id), err)
 	}
@@ -285,7 +285,7 @@ func (u *UI) deleteAccount(w http.ResponseWriter, r *http.Request) error {
 
 // verifyAccount shows the results of logins to all relays of an account. It changes nothing.
 func (u *UI) verifyAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
-	got, err := u.Provision.Verify(r.Context(), api.VerifyRequest{Account: info.Account.Account})
+	got, err := u.Provision().Verify(r.Context(), api.VerifyRequest{Account: info.Account.Account})
 	if err != nil {
 		return err
 	}

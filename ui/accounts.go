@@ -116,7 +116,7 @@ func (u *UI) showAccount(w http.ResponseWriter, r *http.Request, view accountVie
 
 // accountDNS shows the DNS records of an account; with ?check=1 beside what is published.
 func (u *UI) accountDNS(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
-	got, err := u.Provision.AccountDNS(r.Context(), info.Account.Account, r.URL.Query().Has("check"))
+	got, err := u.Provision().AccountDNS(r.Context(), info.Account.Account, r.URL.Query().Has("check"))
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (u *UI) createGateway(w http.ResponseWriter, r *http.Request) error {
 		err = u.tryGateway(r, g)
 	}
 	if err == nil {
-		_, err = u.Provision.CreateGateway(r.Context(), g)
+		_, err = u.Provision().CreateGateway(r.Context(), g)
 	}
 	if err != nil {
 		return u.showNewGateway(w, r, r.PostForm, err)
@@ -156,7 +156,7 @@ func (u *UI) tryGateway(r *http.Request, g api.Gateway) error {
 	if wrong := u.Gateways.Check(g); wrong != nil {
 		return wrong
 	}
-	got, err := u.Provision.Verify(r.Context(), api.VerifyRequest{SMTP: relayOf(g), OAuth2: g.OAuth2,
+	got, err := u.Provision().Verify(r.Context(), api.VerifyRequest{SMTP: relayOf(g), OAuth2: g.OAuth2,
 		Proxy: g.Proxy, LocalAddress: g.LocalAddress, SMTPEhloName: g.SMTPEhloName})
 	if err != nil || got.SMTP.Success {
 		return err
@@ -213,7 +213,7 @@ func (u *UI) changeGateway(w http.ResponseWriter, r *http.Request, info api.Gate
 	id := info.Gateway.Gateway
 	g, err := readGateway(r.PostForm, info.Gateway)
 	if err == nil {
-		_, err = u.Provision.UpdateGateway(r.Context(), id, api.GatewayPatch{Name: &g.Name, Preset: &g.Preset,
+		_, err = u.Provision().UpdateGateway(r.Context(), id, api.GatewayPatch{Name: &g.Name, Preset: &g.Preset,
 			Host: &g.Host, Port: &g.Port, Secure: &g.Secure, User: &g.User, Pass: &g.Pass, TLS: &g.TLS,
 			OAuth2: &g.OAuth2, Limits: &g.Limits, Warmup: &g.Warmup, Proxy: &g.Proxy, LocalAddress: &g.LocalAddress,
 			SMTPEhloName: &g.SMTPEhloName})
@@ -227,7 +227,7 @@ func (u *UI) changeGateway(w http.ResponseWriter, r *http.Request, info api.Gate
 
 // verifyGateway shows the result of a login to a gateway. It changes nothing.
 func (u *UI) verifyGateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
-	got, err := u.Provision.Verify(r.Context(), api.VerifyRequest{Gateway: info.Gateway.Gateway})
+	got, err := u.Provision().Verify(r.Context(), api.VerifyRequest{Gateway: info.Gateway.Gateway})
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (u *UI) verifyGateway(w http.ResponseWriter, r *http.Request, info api.Gate
 
 func (u *UI) deleteGateway(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if _, err := u.Provision.DeleteGateway(r.Context(), id); err != nil {
+	if _, err := u.Provision().DeleteGateway(r.Context(), id); err != nil {
 		return undone(w, r, "/gateways/"+url.PathEscape(id), err)
 	}
 	return done(w, r, "/gateways", "The gateway %s was deleted.", id)

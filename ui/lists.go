@@ -77,7 +77,7 @@ func (u *UI) listForm(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := listFormView{List: list}
-	v.Form, err = u.ListForm(r.Context(), boundTo(r), list.ListID)
+	v.Form, err = u.OptIn.Form(r.Context(), boundTo(r), list.ListID)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Unprocessable):
 		v.Trouble = sentence(err)
@@ -90,7 +90,7 @@ func (u *UI) listForm(w http.ResponseWriter, r *http.Request) error {
 
 // listFormFrame answers with the form of a list as others embed it.
 func (u *UI) listFormFrame(w http.ResponseWriter, r *http.Request) error {
-	form, err := u.ListForm(r.Context(), boundTo(r), r.PathValue("id"))
+	form, err := u.OptIn.Form(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err
 	}

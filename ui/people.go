@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/server"
 )
 
 // peopleView is the data of the page of persons.
@@ -122,7 +123,7 @@ func (u *UI) linked(w http.ResponseWriter, r *http.Request, p api.PersonInfo) er
 	}
 	service := cmp.Or(u.Settings.Current().ServiceURL, baseOf(r))
 	return u.show(w, r, http.StatusOK, "person", p.Person, personView{PersonInfo: p, Ends: ends,
-		Link: u.LinkURL(service, secret), Form: personChange(p)})
+		Link: server.LinkURL(service, secret), Form: personChange(p)})
 }
 
 func (u *UI) updatePerson(w http.ResponseWriter, r *http.Request) error {

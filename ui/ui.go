@@ -38,7 +38,7 @@ type UI struct {
 // New returns a UI.
 func New(parts Parts, o Options) (*UI, error) {
 	for field, value := range reflect.ValueOf(parts).Fields() {
-		if value.IsNil() {
+		if value.Kind() != reflect.Struct && value.IsNil() {
 			return nil, fmt.Errorf("new ui: Parts.%s is missing", field.Name)
 		}
 	}

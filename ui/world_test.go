@@ -47,6 +47,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 	mailtemplates "github.com/postroom/postroom/outbox/templates"
 	"github.com/postroom/postroom/outbox/templates/render"
+	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/alerts"
 	"github.com/postroom/postroom/server/erasure"
@@ -202,20 +203,19 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	tokens, err := oauth.New(db, ring, oauth.Options{})
 	w.must(err)
 	u, err := New(Parts{
-		Provision: &provision.Provisioner{Accounts: w.accounts, Gateways: w.gateways, OAuth: tokens,
-			Outbox: w.outbox, Tokens: w.access, People: w.people, Templates: w.stored, DNS: w.dns, Login: w.tryLogin},
-		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
-		Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures, Why: w.why, Overview: w.overview,
-		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
-		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
-		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },
+		Parts: server.Parts{
+			Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
+			Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures, Why: w.why, Overview: w.overview,
+			Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
+			Settings: w.settings, Audit: w.audit, People: w.people, OAuth: tokens, DNS: w.dns, Login: w.tryLogin,
+			OptIn: &audience.Confirmations{ConfirmationParts: audience.ConfirmationParts{Subscribers: w.audience,
+				ServiceURL: public}}},
+		Dashboard: board, Viewer: viewer,
 		AskAgain: func(_ context.Context, _ string, of api.SubscriberAccount, id, list string) (
 			api.ConfirmationSent, error) {
 			w.asked = append(w.asked, of.Account+" "+id+" "+list)
 			return api.ConfirmationSent{Sent: list != "confirmed"}, nil
 		},
-		ListForm: (&audience.Confirmations{ConfirmationParts: audience.ConfirmationParts{Subscribers: w.audience,
-			ServiceURL: public}}).Form,
 		AskSender: func(_ context.Context, account, address string) (api.SenderInfo, error) {
 			w.asked = append(w.asked, account+" "+address)
 			return api.SenderInfo{Sender: address, Mail: &api.SenderMail{}}, nil
