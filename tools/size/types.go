@@ -12,14 +12,9 @@ import (
 
 const module = "github.com/postroom/postroom/"
 
-// forTests is a pattern of the packages that only tests import.
-const forTests = `internal/test[a-z]+|app/apptest|outbox/search/searchtest`
-
 // gear are the packages whose types are no implementations: they serve tests and measurements.
-var gear = regexp.MustCompile(`^(` + forTests + `|bench|examples)(/|$)`)
-
-// tests are the files that don't count as the program's.
-var tests = regexp.MustCompile(`_test\.go$|^(` + forTests + `)/`)
+var gear = regexp.MustCompile(
+	`^(internal/test[a-z]+|app/apptest|outbox/search/searchtest|bench|examples)(/|$)`)
 
 // typed is what only a loaded program tells.
 type typed struct {
