@@ -38,19 +38,19 @@ type Archive struct {
 	looks     singleflight.Group
 }
 
-// shelves are what is kept in memory of the archive.
-type shelves struct {
-	all  *redisdb.Cache[[]shelved]
+// archiveCache is the part of the archive that is kept in memory.
+type archiveCache struct {
+	all  *redisdb.Cache[[]archived]
 	rows *redisdb.Cache[ArchiveRow] // by campaign
 }
 
-func (s shelves) clear() {
+func (s archiveCache) clear() {
 	s.all.Clear()
 	s.rows.Clear()
 }
 
-// shelved is a campaign of the archive.
-type shelved struct {
+// archived is a campaign of the archive.
+type archived struct {
 	id, account string
 	lists       []string
 	began       time.Time
@@ -97,7 +97,7 @@ func (a *Archive) Page(ctx context.Context, listID string, page int) (ArchivePag
 	if err != nil {
 		return ArchivePage{}, err
 	}
-	mine := slices.DeleteFunc(slices.Clone(all), func(s shelved) bool { return !s.of(list) })
+	mine := slices.DeleteFunc(slices.Clone(all), func(s archived) bool { return !s.of(list) })
 	if page < 0 || page > 0 && page*ArchivePageSize >= len(mine) {
 		return ArchivePage{}, noArchive()
 	}
@@ -124,7 +124,7 @@ func (a *Archive) Mail(ctx context.Context, listID, id string) (ArchivedMail, er
 		return ArchivedMail{}, err
 	}
 	one, err := a.campaigns.known(ctx, id)
-	if fault.Is(err, fault.NotFound) || err == nil && !one.shelved().of(list) {
+	if fault.Is(err, fault.NotFound) || err == nil && !one.archived().of(list) {
 		err = noArchive()
 	}
 	if err != nil {
@@ -143,15 +143,15 @@ func (a *Archive) list(ctx context.Context, id string) (*audience.List, error) {
 }
 
 // of reports whether a campaign is in the archive of a list.
-func (s shelved) of(list *audience.List) bool {
+func (s archived) of(list *audience.List) bool {
 	return s.id != "" && s.account == list.Account && slices.Contains(s.lists, list.ListID)
 }
 
 // all returns the campaigns of all archives, the latest first. They are read again when one has changed.
-func (a *Archive) all(ctx context.Context) ([]shelved, error) {
-	list, _, err := a.campaigns.shelves.all.Get(ctx, "", time.Now(),
-		func(ctx context.Context) ([]shelved, bool, error) {
-			list, err := redisdb.Await[[]shelved](ctx, a.looks.DoChan("", func() (any, error) {
+func (a *Archive) all(ctx context.Context) ([]archived, error) {
+	list, _, err := a.campaigns.archived.all.Get(ctx, "", time.Now(),
+		func(ctx context.Context) ([]archived, bool, error) {
+			list, err := redisdb.Await[[]archived](ctx, a.looks.DoChan("", func() (any, error) {
 				return a.look(context.WithoutCancel(ctx))
 			}))
 			return list, err == nil, err
@@ -159,27 +159,27 @@ func (a *Archive) all(ctx context.Context) ([]shelved, error) {
 	return list, err
 }
 
-func (a *Archive) look(ctx context.Context) ([]shelved, error) {
-	var all []shelved
+func (a *Archive) look(ctx context.Context) ([]archived, error) {
+	var all []archived
 	err := a.campaigns.store.Each(ctx, func(r *records.Record[stored]) error {
-		if s := used(r).shelved(); s.id != "" {
+		if s := used(r).archived(); s.id != "" {
 			all = append(all, s)
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b shelved) int {
+	slices.SortFunc(all, func(a, b archived) int {
 		return cmp.Or(b.began.Compare(a.began), strings.Compare(a.id, b.id))
 	})
 	return all, err
 }
 
-// shelved returns a campaign as the archive has it, without an id if it is not in there.
-func (c *campaign) shelved() shelved {
+// archived returns a campaign as the archive has it, without an id if it is not in there.
+func (c *campaign) archived() archived {
 	run := c.shown()
 	if !c.Archive || run == 0 {
-		return shelved{}
+		return archived{}
 	}
-	return shelved{id: c.id, account: c.Account, lists: c.Lists, began: c.Runs[run-1].Began}
+	return archived{id: c.id, account: c.Account, lists: c.Lists, began: c.Runs[run-1].Began}
 }
 
 // shown returns the number of the run that the archive shows: the first that was not cancelled; 0: there is
@@ -193,7 +193,7 @@ func (s *stored) variantShown() int { return max(0, indexOf(s.Campaign, s.Runs[s
 
 // row returns the row of a campaign.
 func (a *Archive) row(ctx context.Context, list *audience.List, id string) (ArchiveRow, error) {
-	row, _, err := a.campaigns.shelves.rows.Get(ctx, id, time.Now(),
+	row, _, err := a.campaigns.archived.rows.Get(ctx, id, time.Now(),
 		func(ctx context.Context) (ArchiveRow, bool, error) {
 			mail, err := a.Mail(ctx, list.ListID, id)
 			return mail.ArchiveRow, err == nil, err
@@ -275,9 +275,9 @@ func (c *Campaigns) filling(ctx context.Context, in api.Campaign) (mail, error) 
 	return m, err
 }
 
-// shelve keeps the content that the archive shows of a campaign whose run has ended, and lets go of all
+// keepContent keeps the content that the archive shows of a campaign whose run has ended, and lets go of all
 // others. A run that began since goes on with its own.
-func (c *Campaigns) shelve(ctx context.Context, id string) error {
+func (c *Campaigns) keepContent(ctx context.Context, id string) error {
 	one, err := c.find(ctx, "", id) // as it is now: it may have been put into the archive a moment ago
 	if err != nil || !ended(one.State) {
 		return err

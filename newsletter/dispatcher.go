@@ -266,7 +266,7 @@ func (c *Campaigns) end(ctx context.Context, one *campaign) error {
 
 // finish lets go of what a campaign that has ended needed, and strikes it from the live ones.
 func (c *Campaigns) finish(ctx context.Context, one *campaign) error {
-	if err := c.shelve(ctx, one.id); err != nil {
+	if err := c.keepContent(ctx, one.id); err != nil {
 		return err
 	}
 	c.scheduler.over(one.id)

@@ -93,7 +93,7 @@ type Campaigns struct {
 	store     *records.Store[stored]
 	cached    *redisdb.Cache[*campaign]
 	byNo      *redisdb.Cache[string]
-	shelves   shelves
+	archived  archiveCache
 	metrics   *metrics
 	log       *slog.Logger
 	scheduler *scheduler    // whose turn it is
@@ -124,11 +124,11 @@ func New(p Parts, o Options) (*Campaigns, error) {
 		Secrets: func(*stored) []records.Secret { return nil },
 	}, records.Options[stored]{Now: o.Now, Forget: func(string) {
 		c.cached.Clear()
-		c.shelves.clear()
+		c.archived.clear()
 	}})
 	c.cached = redisdb.NewCache[*campaign](p.DB, c.store.VersionKey(), nil)
 	c.byNo = redisdb.NewCache[string](p.DB, c.store.VersionKey(), nil)
-	c.shelves = shelves{redisdb.NewCache[[]shelved](p.DB, c.store.VersionKey(), nil),
+	c.archived = archiveCache{redisdb.NewCache[[]archived](p.DB, c.store.VersionKey(), nil),
 		redisdb.NewCache[ArchiveRow](p.DB, c.store.VersionKey(), nil)}
 	c.held = lease.NewSet(p.Log.Lease(), c.log, func(ctx context.Context,
 		held []*sendlog.Batch) ([]*sendlog.Batch, error) {

@@ -98,7 +98,7 @@ func (m *model) meddle(how string) {
 		return
 	}
 	change := map[string]func(context.Context, string, ...string) []error{"lose task": m.store.Control.Delete,
-		"shelve task": m.store.Control.Archive}[how]
+		"archive task": m.store.Control.Archive}[how]
 	if err := change(m.ctx, t.Queue, t.ID)[0]; err != nil {
 		m.rt.Fatal(fmt.Errorf("%s %s: %w", how, t.ID, err))
 	}

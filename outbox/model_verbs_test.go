@@ -21,7 +21,7 @@ import (
 var verbs = []string{
 	"submit", "submit again", "reply", "reply", "work", "work", "work", "thaw", "kill", "sweep", "renew", "note",
 	"advance", "expire", "cancel all",
-	"replay all", "limit", "crowd", "lose task", "shelve task", "flush queues", "haunt", "haunt", "race", "race",
+	"replay all", "limit", "crowd", "lose task", "archive task", "flush queues", "haunt", "haunt", "race", "race",
 	"race",
 	"race",
 	"suppress", "suppress", "forgive", "wake", "cancel", "retry", "patch", "replay", "correct", "delete letter",
@@ -73,7 +73,7 @@ func (m *model) step() {
 		m.sender.full = m.clock.Now().Add(10 * time.Second)
 	case "crowd":
 		m.sender.crowded = m.clock.Now().Add(10 * time.Second)
-	case "lose task", "shelve task", "flush queues":
+	case "lose task", "archive task", "flush queues":
 		m.meddle(verb)
 	case "haunt":
 		m.haunt()

@@ -75,13 +75,13 @@ func TestTasksChangedBehindOurBack(t *testing.T) {
 		epoch  string
 	}{
 		"a waiting one deleted":    {stateWaiting, remove, stateWaiting, queue.Waiting, "2"},
-		"a waiting one archived":   {stateWaiting, shelve, stateWaiting, queue.Waiting, "2"},
+		"a waiting one archived":   {stateWaiting, archive, stateWaiting, queue.Waiting, "2"},
 		"a scheduled one deleted":  {stateScheduled, remove, stateScheduled, queue.Scheduled, "2"},
-		"a scheduled one archived": {stateScheduled, shelve, stateScheduled, queue.Scheduled, "2"},
+		"a scheduled one archived": {stateScheduled, archive, stateScheduled, queue.Scheduled, "2"},
 		"a scheduled one run":      {stateScheduled, hurry, stateScheduled, queue.Waiting, "1"},
 		"a dead letter's run":      {stateFailed, hurry, stateFailed, queue.Waiting, "1"},
 		"a dead letter's deleted":  {stateFailed, remove, stateFailed, "", "2"},
-		"a sender's archived":      {stateActive, shelve, stateActive, queue.Archived, "1"},
+		"a sender's archived":      {stateActive, archive, stateActive, queue.Archived, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,9 +110,9 @@ func TestTasksChangedBehindOurBack(t *testing.T) {
 	}
 }
 
-func remove(i *asynq.Inspector, id string) error { return i.DeleteTask(queue.Submit, id) }
-func shelve(i *asynq.Inspector, id string) error { return i.ArchiveTask(queue.Submit, id) }
-func hurry(i *asynq.Inspector, id string) error  { return i.RunTask(queue.Submit, id) }
+func remove(i *asynq.Inspector, id string) error  { return i.DeleteTask(queue.Submit, id) }
+func archive(i *asynq.Inspector, id string) error { return i.ArchiveTask(queue.Submit, id) }
+func hurry(i *asynq.Inspector, id string) error   { return i.RunTask(queue.Submit, id) }
 
 // TestQueuePausedBehindOurBack: messages of a queue that asynq's own tools paused are shown as paused and
 // keep their tasks.
