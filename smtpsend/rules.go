@@ -2,11 +2,12 @@ package smtpsend
 
 import (
 	_ "embed"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/postroom/postroom/internal/textlines"
 )
 
 //go:embed rules.tsv
@@ -49,15 +50,8 @@ type rule struct {
 // rules reads rules.tsv, once. It panics if a line does not parse.
 var rules = sync.OnceValue(func() []rule {
 	var out []rule
-	for n, line := range strings.Split(rulesFile, "\n") {
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		columns := strings.Split(line, "\t")
-		if len(columns) != 4 || len(columns[1]) != 1 {
-			panic(fmt.Sprintf("rules.tsv line %d: want effect, class, pattern and sample", n+1))
-		}
-		r := rule{effect: effect(columns[0]), class: columns[1][0], pattern: columns[2], sample: columns[3]}
+	for _, row := range textlines.Table(rulesFile, 4) {
+		r := rule{effect: effect(row[0]), class: row[1][0], pattern: row[2], sample: row[3]}
 		for part := range strings.SplitSeq(r.pattern, " && ") {
 			r.all = append(r.all, regexp.MustCompile(part))
 		}

@@ -2,10 +2,12 @@ package bounce
 
 import (
 	_ "embed"
-	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/postroom/postroom/internal/textlines"
 )
 
 //go:embed forms.tsv
@@ -36,48 +38,25 @@ type wording struct {
 // forms reads forms.tsv once. A line that does not parse is a bug, which a test finds.
 var forms = sync.OnceValue(func() []form {
 	var out []form
-	readTable(formsFile, 5, func(columns []string) error {
-		pattern, err := regexp.Compile(columns[3])
-		out = append(out, form{columns[0], columns[1], columns[2], pattern, columns[4]})
-		return err
-	})
+	for _, row := range textlines.Table(formsFile, 5) {
+		out = append(out, form{row[0], row[1], row[2], regexp.MustCompile(row[3]), row[4]})
+	}
 	return out
 })
 
 var wordings = sync.OnceValue(func() []wording {
 	var out []wording
-	readTable(wordingFile, 5, func(columns []string) error {
-		pattern, err := regexp.Compile(columns[3])
-		w := wording{subject: columns[0], pattern: pattern, sample: columns[4]}
-		if columns[1] != "-" {
-			_, err = fmt.Sscan(columns[1], &w.code)
-		}
-		if columns[2] != "-" {
-			w.status, w.local = columns[2], columns[2] == "4.3.0"
-			w.plain = columns[2] == "5.2.2" || columns[2] == "4.4.6"
+	for _, row := range textlines.Table(wordingFile, 5) {
+		w := wording{subject: row[0], pattern: regexp.MustCompile(row[3]), sample: row[4]}
+		w.code, _ = strconv.Atoi(row[1]) // - is none
+		if row[2] != "-" {
+			w.status, w.local = row[2], row[2] == "4.3.0"
+			w.plain = row[2] == "5.2.2" || row[2] == "4.4.6"
 		}
 		out = append(out, w)
-		return err
-	})
+	}
 	return out
 })
-
-// readTable calls line with the cells of each line of a table.
-func readTable(file string, columns int, line func([]string) error) {
-	for n, text := range strings.Split(file, "\n") {
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		cut := strings.Split(text, "\t")
-		err := fmt.Errorf("%d columns, want %d", len(cut), columns)
-		if len(cut) == columns {
-			err = line(cut)
-		}
-		if err != nil {
-			panic(fmt.Sprintf("bounce: line %d of a table: %v", n+1, err))
-		}
-	}
-}
 
 // findForm returns the first rule of a meaning that matches a text of the given place.
 func findForm(means, where, text string) (form, bool) {

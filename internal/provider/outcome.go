@@ -2,9 +2,10 @@ package provider
 
 import (
 	_ "embed"
-	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/postroom/postroom/internal/textlines"
 )
 
 // outcome is what a provider's name for an event means in this package. The zero outcome is that of an
@@ -22,13 +23,9 @@ var wordsFile string
 // words reads words.tsv once. It panics if a line does not parse.
 var words = sync.OnceValue(func() map[string]outcome {
 	all := map[string]outcome{}
-	for n, line := range strings.Split(wordsFile, "\n") {
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		columns := strings.Split(strings.ReplaceAll(line, "\t-", "\t"), "\t")
-		if len(columns) != 5 {
-			panic(fmt.Sprintf("words.tsv line %d: want provider, word, kind, bounce and reason", n+1))
+	for _, columns := range textlines.Table(wordsFile, 5) {
+		for i, cell := range columns {
+			columns[i] = strings.TrimPrefix(cell, "-")
 		}
 		m := outcome{kind: Kind(columns[2]), bounce: Bounce(columns[3]), reason: Reason(columns[4])}
 		if columns[2] == "ignored" {

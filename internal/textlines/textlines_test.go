@@ -1,6 +1,7 @@
 package textlines_test
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -30,5 +31,13 @@ func TestALineIsAsLongAsItMayBe(t *testing.T) {
 				t.Fatalf("at the end: %v, %d of %d bytes", err, l.Bytes, len(file))
 			}
 		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	got := textlines.Table("# a comment\nhard\t5\t\"no\" such|user said \"x\"\t-\n\nsoft\t*\t  a,b # c\t\n", 4)
+	want := [][]string{{"hard", "5", `"no" such|user said "x"`, "-"}, {"soft", "*", "  a,b # c", ""}}
+	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
