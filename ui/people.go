@@ -20,7 +20,7 @@ type peopleView struct {
 
 // personForm returns the form of a new person. With a sign-on, persons may log in there instead.
 func personForm(signOn *SignOn) form {
-	f := form{Action: "/people", Back: "/people", Save: "Add", Twins: "POST /v1/people · postroom person create",
+	f := form{Action: "/people", Back: "/people", Save: "Add", Twins: "POST /v1/people · postroom api createPerson",
 		Groups: []formGroup{{Legend: "Add a person", Fields: []formField{
 			{Name: "person", Label: "Name", Most: 128, Required: true},
 			{Name: "role", Label: "Role", Kind: "choice", Choices: []string{"viewer", "operator", "admin"},
@@ -69,7 +69,7 @@ type personView struct {
 // personChange returns the form that changes a person.
 func personChange(p api.PersonInfo) form {
 	f := form{Action: "/people/" + p.Person, Back: "/people", Save: "Save",
-		Twins: "PATCH /v1/people/" + p.Person + " · postroom person change " + p.Person,
+		Twins: "PATCH /v1/people/" + p.Person + " · postroom api updatePerson " + p.Person,
 		Groups: []formGroup{{Legend: "What " + p.Person + " may do", Fields: []formField{
 			{Name: "role", Label: "Role", Kind: "choice", Choices: []string{"viewer", "operator", "admin"}},
 			{Name: "accounts", Label: "Only these accounts, with spaces between them", Most: 4096,

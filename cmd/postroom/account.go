@@ -16,7 +16,6 @@ func accountVerbs() []verb {
 		{name: "list", help: "List accounts (the default).",
 			run: list(api.ListAccounts, "no accounts; to add one: postroom account add --help", accountsGrid)},
 		{name: "show", help: "Show one account; passwords are masked.", run: show(api.GetAccount, accountGrid)},
-		{name: "usage", help: "Show what an account uses of its quotas.", run: show(api.GetUsage, usageGrid)},
 		{name: "add", help: "Add an account, or replace it.", run: &accountAddCmd{}},
 		{name: "update", help: "Change what the flags name of an account. Mail it holds is tried at once.",
 			run: &accountUpdateCmd{}},

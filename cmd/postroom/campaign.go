@@ -45,12 +45,9 @@ somebody to look at it. Ctrl-C ends the watching, not the campaign.`},
 		{name: "cancel", help: "End a campaign: who has not got it will not.",
 			run: &campaignRunCmd{route: api.CancelCampaign}},
 		{name: "recipients", help: "Show what became of the people of a campaign.", run: &campaignRecipientsCmd{}},
-		{name: "settle", help: "Count recipients in doubt as sent.", run: &campaignSettleCmd{}},
 		{name: "winner", help: "Decide which variant wins the test of a campaign.", run: &campaignWinnerCmd{}},
 		{name: "resend", help: "Send a campaign again, to some of its people.", run: &campaignResendCmd{}},
 		{name: "stats", help: "Show the numbers of a campaign.", run: &campaignStatsCmd{}},
-		{name: "recount", help: "Compare the counters of a campaign with what is stored of each recipient.",
-			run: asks(campaignRecount)},
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -76,22 +75,6 @@ func known(r api.CampaignRecipient) string {
 	return ""
 }
 
-// campaignSettleCmd settles recipients in doubt.
-type campaignSettleCmd struct {
-	ID  string   `arg:"" help:"Id of the campaign."`
-	Who []string `arg:"" optional:"" help:"Addresses or ids of the subscribers."`
-	All bool     `help:"All that are in doubt."`
-}
-
-// Run counts them as sent.
-func (c *campaignSettleCmd) Run(s *session) error {
-	if c.All == (len(c.Who) > 0) {
-		return usage("whom? give addresses, or --all")
-	}
-	settled, err := api.SettleCampaign.Do(s, s.client, api.CampaignSettle{Subscribers: c.Who, All: c.All}, c.ID)
-	return s.said(settled, err, "now sent: %s that were in doubt", plural(settled.Settled, "recipient"))
-}
-
 // campaignStatsCmd shows the numbers of a campaign.
 type campaignStatsCmd struct {
 	ID string `arg:"" help:"Id of the campaign."`
@@ -162,21 +145,4 @@ func statsFacts(stats api.CampaignStats, now time.Time) grid {
 // share returns a part of a whole in percent, in parentheses.
 func share(part, whole int) string {
 	return noteIf(whole > 0, " (%.1f %%)", 100*float64(part)/float64(max(1, whole)))
-}
-
-// campaignRecount says whether a counter was wrong.
-func campaignRecount(s *session, c byID) error {
-	r, err := api.RecountCampaign.Do(s, s.client, c.ID)
-	return s.answer(r, err, func() {
-		if !r.Changed {
-			s.say("the counters are right: %s", numbersLine(r.After))
-			return
-		}
-		before, after := campaignNumbers(r.Before), campaignNumbers(r.After)
-		for i, was := range before {
-			if was.n != after[i].n {
-				s.say("%s", fmt.Sprintf("%s: was %d, is %d", was.state, was.n, after[i].n))
-			}
-		}
-	})
 }

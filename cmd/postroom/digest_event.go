@@ -248,24 +248,15 @@ func (b *eventBatch) flush(s *session, n int) error {
 	return nil
 }
 
-// digestRemoveCmd takes events back.
-type digestRemoveCmd struct {
-	Recipient []string `arg:"" help:"Your ids of the readers, at most 100."`
-	ofDigests
-	Key        string `placeholder:"KEY" help:"Take back the event with this key."`
-	Category   string `placeholder:"TEXT" help:"Without --key: take back the events of this category, about --entity-type and --entity-id."`
-	EntityType string `placeholder:"TEXT" help:"Type of what they are about."`
-	EntityID   string `placeholder:"ID" help:"Id of what they are about."`
-}
-
-// Run takes them back. Those that were mailed stay.
-func (c *digestRemoveCmd) Run(s *session) error {
-	gone, err := api.DeleteDigestEvents.Do(s, s.client, api.DigestEventRemoval{Account: c.Account,
-		Recipients: c.Recipient, Key: c.Key, Category: c.Category, EntityType: c.EntityType, EntityID: c.EntityID})
-	return s.answer(gone, err, func() {
-		s.say("taken back: %s", plural(gone.Deleted, "event"))
-		for _, w := range gone.Warnings {
-			s.say("warning: %s", w)
-		}
-	})
+// strictJSON reads JSON that may have no other fields.
+func strictJSON(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if d.More() {
+		return fmt.Errorf("something follows the object")
+	}
+	return nil
 }

@@ -8,43 +8,16 @@ import (
 	"net"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/postroom/postroom/accounts/dkim"
-	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/maildns"
 )
 
 func dkimVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List the keys of domains (the default); never the keys themselves.",
-			run: &listCmd[struct{}, api.DomainKey]{
-				rows: func(s *session, _ struct{}) ([]api.DomainKey, error) {
-					page, err := api.ListDomainKeys.Do(s, s.client)
-					return page.Keys, err
-				},
-				none: "no keys of domains; to make one: postroom dkim generate --help", grid: keysGrid,
-			}},
 		{name: "generate", help: "Make a key, here, and print the DNS record to publish.", run: &dkimGenerateCmd{}},
 		{name: "check", help: "Look the record up in the DNS, and compare it with a key.", run: &dkimCheckCmd{}},
-		{name: "add", help: "Sign the mail of a domain with a key from now on.", run: &dkimAddCmd{}},
-		{name: "remove", help: "Remove the key of a domain: its mail is not signed from now on.",
-			run: &deleteCmd[api.Deleted]{
-				route: api.DeleteDomainKey, what: "key of", consequence: ", so that its mail is not signed",
-			}},
 	}
-}
-
-func keysGrid(list []api.DomainKey, now time.Time) grid {
-	g := newGrid("domain", "selector", "key", "created")
-	for _, k := range list {
-		words := "-"
-		if published, err := dkim.CheckRecord(k.Record, nil); err == nil {
-			words = fmt.Sprintf("%s %d", published.Kind, published.Bits)
-		}
-		g.add(k.Domain, k.Selector, words, moment(k.Created, now))
-	}
-	return g
 }
 
 // dkimName is the name of a key's record.
@@ -253,29 +226,4 @@ func readKey(con *console, name string) (string, *dkim.Key, error) {
 		return "", nil, usage("--key: %s %v", name, err)
 	}
 	return string(text), key, nil
-}
-
-// dkimAddCmd stores the key of a domain.
-type dkimAddCmd struct {
-	dkimName
-	Key     string `required:"" placeholder:"FILE" help:"Private key in PEM; - is standard input."`
-	Account string `placeholder:"ID" help:"The only account whose mail it signs."`
-}
-
-// Run stores a key.
-func (a *dkimAddCmd) Run(s *session) error {
-	name, err := a.checked()
-	if err != nil {
-		return err
-	}
-	text, _, err := readKey(s.console, a.Key)
-	if err != nil {
-		return err
-	}
-	answer, err := api.PutDomainKey.Do(s, s.client, api.NewDomainKey{Account: a.Account,
-		DKIM: api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text}}, name.Domain)
-	return s.answer(answer, err, func() {
-		s.say("mail from %s is signed from now on; its TXT record is\n\n%s\n%s", answer.Domain,
-			dkim.RecordName(answer.Selector, answer.Domain), answer.Record)
-	})
 }

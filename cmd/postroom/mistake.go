@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/postroom/postroom/api"
 )
 
 // The errors of kong that are said better than by kong.
@@ -88,7 +90,6 @@ var advised = []struct{ route, command string }{
 	{"POST /v1/account/{account}/senders", "postroom account sender add {account}"},
 	{"POST /v1/account/{account}/senders/{sender}/mail", "postroom account sender mail {account} {sender}"},
 	{"POST /v1/gateway", "postroom gateway add"},
-	{"PUT /v1/dkim/{domain}", "postroom dkim add --domain {domain}"},
 	{"GET /v1/messages/{queueId}/deliveries", "postroom log show {queueId} --deliveries"},
 	{"GET /v1/messages/{queueId}/parts", "postroom log show {queueId} --parts"},
 	{"GET /v1/campaigns", "postroom campaign list"},
@@ -96,7 +97,21 @@ var advised = []struct{ route, command string }{
 	{"GET /v1/dead-letters/reasons", "postroom dead-letter reasons"},
 	{"GET /v1/segments", "postroom segment list"},
 	{"POST /v1/segments/{segment}/count", "postroom segment count {segment}"},
-	{"POST /v1/subscribers/{id}/lists", "postroom subscribers subscribe {id}"},
+	{"POST /v1/subscribers/{subscriber}/lists", "postroom subscribers subscribe {subscriber}"},
+}
+
+// commandOf returns the command of a route of the API: one of its own, or postroom api.
+func commandOf(o api.Operation) string {
+	for _, r := range advised {
+		if r.route == o.Method+" "+o.Path {
+			return r.command
+		}
+	}
+	command := "postroom api " + o.ID
+	for _, name := range o.Params() {
+		command += " {" + name + "}"
+	}
+	return command
 }
 
 var (
@@ -104,16 +119,16 @@ var (
 	braces      = regexp.MustCompile(`\{\w+\}`)
 )
 
-// inCommands writes the advice of an error of the API in commands instead of routes, where there is one.
+// inCommands writes the advice of an error of the API in commands instead of routes.
 func inCommands(text string) string {
 	return routeInText.ReplaceAllStringFunc(text, func(route string) string {
-		for _, r := range advised {
+		for _, o := range api.Operations() {
 			asked := strings.Split(route, "/")
-			known := strings.Split(r.route, "/")
+			known := strings.Split(o.Method+" "+o.Path, "/")
 			if len(asked) != len(known) {
 				continue
 			}
-			command, same := r.command, true
+			command, same := commandOf(o), true
 			for i, part := range known {
 				if braces.MatchString(part) {
 					command = strings.ReplaceAll(command, part, asked[i])

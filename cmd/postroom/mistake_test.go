@@ -27,15 +27,13 @@ func typed(t *testing.T, line string) (said string, code int) {
 func TestMistakesSayWhatIsRight(t *testing.T) {
 	for line, want := range map[string]string{
 		"serve --role boss": `--role must be one of all, api or worker, not "boss"; see: postroom serve --help`,
-		"person create ann --role boss": `--role must be one of viewer, operator or admin, not "boss"; ` +
-			"see: postroom person create --help",
-		"completion csh": `<shell> must be one of bash, zsh or fish, not "csh"; see: postroom completion --help`,
+		"completion csh":    `<shell> must be one of bash, zsh or fish, not "csh"; see: postroom completion --help`,
 		"queue pause nope": `<queue> must be one of submit, bulk, notify, documents or digests, not "nope"; ` +
 			"see: postroom queue pause --help",
-		"outbx":         "there is no command postroom outbx; did you mean outbox?; see: postroom --help",
-		"nonsense":      "there is no command postroom nonsense; see: postroom --help",
-		"person create": "<name> is missing; see: postroom person create --help",
-		"secret":        "say what to do: postroom secret rotate or signing; see: postroom secret --help",
+		"outbx":        "there is no command postroom outbx; did you mean outbox?; see: postroom --help",
+		"nonsense":     "there is no command postroom nonsense; see: postroom --help",
+		"token create": "<description> is missing; see: postroom token create --help",
+		"secret":       "say what to do: postroom secret rotate or signing; see: postroom secret --help",
 		"gateway mend x": "there is no command postroom gateway mend; there are list, show, add, update, verify " +
 			"or delete; see: postroom gateway --help",
 		"outbox list --nonsense": "unknown flag --nonsense; see: postroom outbox list --help",

@@ -8,38 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/postroom/postroom/api"
 )
-
-// usageGrid shows what of its quotas an account or a token uses.
-func usageGrid(u api.Usage, now time.Time) grid {
-	g := newGrid("quota", "used", "limit", "until")
-	add := func(name string, q *api.QuotaUse) {
-		if q == nil {
-			return
-		}
-		limit, until := "-", "-"
-		if q.Limit > 0 {
-			limit = strconv.Itoa(q.Limit)
-		}
-		if q.Until != nil {
-			until = moment(*q.Until, now)
-		}
-		g.add(name, q.Used, limit, until)
-	}
-	add("messages", &u.Messages)
-	add("bytes", &u.Bytes)
-	add("perDay", &u.PerDay)
-	add("templates", u.Templates)
-	add("suppressions", u.Suppressions)
-	add("importSize", u.ImportSize)
-	add("subscribers", u.Subscribers)
-	add("events", u.Events)
-	add("requests", u.Requests)
-	return g
-}
 
 // quotaFields returns a quota by the names of its fields; nil: it has none.
 func quotaFields[Q any](quota *Q) map[string]*int {

@@ -22,20 +22,9 @@ func subscriberVerbs() []verb {
 			run: &subscriberDeleteCmd{}},
 		{name: "subscribe", help: "Put a subscriber on lists.", run: &subscriberSubscribeCmd{}},
 		{name: "leave", help: "Take a subscriber off a list, and stop its mail.", run: &subscriberLeaveCmd{}},
-		{name: "consents", help: "Show each step of the subscriptions of a subscriber, with its proof.",
-			run: asks(subscriberConsents)},
-		{name: "ask", help: "Send the mail again that asks to confirm a subscription.", run: &subscriberAskCmd{}},
 		{name: "import", help: "Import a file of any size.", run: &subscribersImportCmd{}},
-		{name: "imports", help: "List the imports of the last week.", run: asks(subscribersImports)},
-		{name: "stop-import", help: "Stop a running import, or forget one that has ended.",
-			run: &subscribersStopCmd{}},
 		{name: "export", help: "Download subscribers, in a form that can be imported.",
 			run: &subscribersExportCmd{}},
-		{name: "erase", help: "Erase a person everywhere: audience, mail, logs, search, webhooks.",
-			run: &personEraseCmd{}},
-		{name: "erasure", help: "Show how far an erasure is, or its receipt.",
-			run: show(api.GetErasure, erasureFacts)},
-		{name: "export-person", help: "Print all that there is of a person, as JSON.", run: asks(personExport)},
 	}
 }
 
@@ -303,43 +292,4 @@ func (c *subscriberLeaveCmd) Run(s *session) error {
 		format = "%s was not on the list %s, and gets no mail of it"
 	}
 	return s.said(answer, err, format, clean(c.Who), clean(c.List))
-}
-
-// subscriberAskCmd asks for a confirmation again.
-type subscriberAskCmd struct {
-	who
-	List string `arg:"" name:"list" help:"Id of the list."`
-}
-
-// Run has the mail sent.
-func (c *subscriberAskCmd) Run(s *session) error {
-	answer, err := api.AskAgain.Do(s, s.client, c.query(), c.Who, c.List)
-	format := "a mail asks %s to confirm the list %s"
-	if !answer.Sent {
-		format = "%s has confirmed the list %s already; no mail was sent"
-	}
-	return s.said(answer, err, format, clean(c.Who), clean(c.List))
-}
-
-// subscriberConsents shows each step with its proof.
-func subscriberConsents(s *session, c who) error {
-	history, err := api.ListConsents.Do(s, s.client, c.query(), c.Who)
-	return s.table(history.Consents, err, "no subscriptions", consentsGrid(history.Consents, time.Now()), "")
-}
-
-func consentsGrid(list []api.ConsentEntry, now time.Time) grid {
-	g := newGrid("list", "state", "since", "now", "by", "words", "given", "network")
-	for _, e := range list {
-		g.add(e.ListID, e.State, moment(e.Since, now), orDash(noteIf(e.Current, "yes")), orDash(e.Source),
-			orDash(clip(e.Text, 60)), momentOrDash(e.Given, now), orDash(e.Network))
-	}
-	return g
-}
-
-// momentOrDash is a time, or a dash.
-func momentOrDash(t *time.Time, now time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return moment(*t, now)
 }

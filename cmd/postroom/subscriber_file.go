@@ -139,32 +139,6 @@ func (c *subscribersImportCmd) brokenOff(s *session, o api.SubscriberImportOptio
 		plural(so.Lines, "line"), o.ID)
 }
 
-// subscribersImports lists the imports of the last week.
-func subscribersImports(s *session, c ofAccount) error {
-	list, err := api.ListSubscriberImports.Do(s, s.client, api.SubscriberAccount{Account: c.Account})
-	g := newGrid("id", "state", "since", "lines", "added", "changed", "known", "repeated", "bad")
-	for _, i := range list.Imports {
-		g.add(i.ID, i.State, moment(i.Started, time.Now()), fmt.Sprint(i.Lines), fmt.Sprint(i.Added),
-			fmt.Sprint(i.Changed), fmt.Sprint(i.Known), fmt.Sprint(i.Repeated), fmt.Sprint(i.Bad))
-	}
-	return s.table(list, err, "no imports in the last week", g, "")
-}
-
-// subscribersStopCmd stops an import.
-type subscribersStopCmd struct {
-	ID string `arg:"" help:"Id of the import."`
-	ofAccount
-}
-
-// Run stops a running import, or forgets one that has ended.
-func (c *subscribersStopCmd) Run(s *session) error {
-	answer, err := api.StopSubscriberImport.Do(s, s.client, api.SubscriberAccount{Account: c.Account}, c.ID)
-	if err == nil && !answer.Deleted {
-		err = fmt.Errorf("there is no import %s", c.ID)
-	}
-	return s.said(answer, err, "import %s is stopped, or forgotten if it had ended", clean(c.ID))
-}
-
 // subscribersExportCmd exports subscribers.
 type subscribersExportCmd struct {
 	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`

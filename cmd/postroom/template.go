@@ -28,11 +28,6 @@ func templateVerbs() []verb {
 		{name: "push", help: "Store the template in a directory, or change the stored one to it.",
 			run: &templatePushCmd{}},
 		{name: "pull", help: "Write a stored template into a directory.", run: &templatePullCmd{}},
-		{name: "create", help: "Store a template made of a few files.", run: &templateCreateCmd{}},
-		{name: "update", help: "Change what the flags name of a template.", run: &templateUpdateCmd{}},
-		{name: "versions", help: "List the versions that are kept of a template.",
-			run: show(api.ListTemplateVersions, versionsGrid)},
-		{name: "restore", help: "Give a template the content of a version again.", run: &templateRestoreCmd{}},
 		{name: "delete", help: "Delete a template that no other one uses.", run: &deleteCmd[api.TemplateDeleted]{
 			route: api.DeleteTemplate, what: "template", consequence: " with all its versions",
 		}},
@@ -110,34 +105,6 @@ func addContent(g *grid, prefix string, c api.TemplateContent) {
 	g.fact(prefix+"preview", clip(c.PreviewText, 2000))
 	g.fact(prefix+"html", clip(c.HTML, 2000))
 	g.fact(prefix+"text", clip(c.Text, 2000))
-}
-
-func versionsGrid(all api.TemplateVersions, now time.Time) grid {
-	g := newGrid("version", "made", "bytes", "remark")
-	for _, v := range all.Versions {
-		var remarks []string
-		if v.Version == all.Version {
-			remarks = append(remarks, "current")
-		}
-		if v.Restored > 0 {
-			remarks = append(remarks, fmt.Sprintf("restored from %d", v.Restored))
-		}
-		g.add(v.Version, moment(v.Created, now), v.Size, orDash(strings.Join(remarks, ", ")))
-	}
-	return g
-}
-
-// templateRestoreCmd restores a version.
-type templateRestoreCmd struct {
-	Template string `arg:"" help:"Id of the template."`
-	Version  int    `arg:"" help:"Number of the version, as postroom template versions lists them."`
-}
-
-// Run restores a version.
-func (t *templateRestoreCmd) Run(s *session) error {
-	answer, err := api.RestoreTemplate.Do(s, s.client, api.TemplateRestore{Version: t.Version}, t.Template)
-	return s.said(answer, err, "template %s: version %d, which says what version %d said", answer.ID,
-		answer.Version, t.Version)
 }
 
 // isDir reports whether there is a directory of this name.

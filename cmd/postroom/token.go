@@ -17,9 +17,6 @@ func tokenVerbs() []verb {
 				none: "no tokens but the admin token of the settings", grid: tokensGrid,
 			}},
 		{name: "create", help: "Make a token. It is shown only once.", run: &tokenCreateCmd{}},
-		{name: "rotate", help: "Make a token in place of another, which works on for a while. It is shown only once.",
-			run: &tokenRotateCmd{}},
-		{name: "usage", help: "Show what a token uses of its quota.", run: show(api.GetTokenUsage, usageGrid)},
 		{name: "delete", help: "Delete a token: it is refused from now on.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteToken, what: "token"}},
 	}
@@ -81,27 +78,6 @@ func (t *tokenCreateCmd) Run(s *session) error {
 	answer, err := api.CreateToken.Do(s, s.client, req)
 	return s.answer(answer, err, func() {
 		s.note("token %s; it is shown only this once:", answer.ID)
-		s.say("%s", answer.Token)
-	})
-}
-
-// tokenRotateCmd replaces a token.
-type tokenRotateCmd struct {
-	ID      string        `arg:"" help:"Id, as the list shows it."`
-	Overlap time.Duration `default:"24h" help:"How long the old token still works; 0s: it ends now."`
-	Expires string        `placeholder:"WHEN" help:"When the new one ends: 30d, or 2030-12-24. Default: it lives as long as the old one was made for."`
-}
-
-// Run prints the new token, alone on standard output.
-func (t *tokenRotateCmd) Run(s *session) error {
-	expires, err := optionalTime("--expires", t.Expires, parseWhen)
-	if err != nil {
-		return err
-	}
-	answer, err := api.RotateToken.Do(s, s.client,
-		api.TokenRotation{Overlap: new(int(t.Overlap.Seconds())), Expires: expires}, t.ID)
-	return s.answer(answer, err, func() {
-		s.note("token %s; it is shown only this once. The old one works for another %s:", answer.ID, t.Overlap)
 		s.say("%s", answer.Token)
 	})
 }

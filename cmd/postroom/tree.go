@@ -112,8 +112,6 @@ func commands() []verb {
 			below: settingsVerbs()},
 		{name: "migrate", help: "Move here from another program.", below: migrateVerbs()},
 		{name: "token", help: "Access tokens for programs.", below: tokenVerbs()},
-		{name: "person", help: "The persons who use the pages with a name and a password.", below: personVerbs()},
-		{name: "session", help: "Who is logged in at the pages.", below: sessionVerbs()},
 		{name: "audit", help: "See who did what, and verify that nothing of that log was changed.",
 			run: &auditCmd{}},
 		{name: "dkim", help: "Keys that mail is signed with, and their DNS records.", below: dkimVerbs()},

@@ -93,30 +93,3 @@ func (w *webhookEditCmd) Run(s *session) error {
 	e, err := api.PatchEndpoint.Do(s, s.client, p, w.ID)
 	return s.answer(e, err, func() { s.show(endpointGrid(e, time.Now())) })
 }
-
-// webhookRotateCmd replaces a secret.
-type webhookRotateCmd struct {
-	ID      string        `arg:"" help:"Id of the endpoint."`
-	Overlap time.Duration `default:"24h" help:"How long the old secret signs, too; 0s: it ends now."`
-	Secret  string        `placeholder:"SECRET" help:"whsec_ and base64. Default: one is made."`
-}
-
-// Run prints the new secret, alone on standard output.
-func (w *webhookRotateCmd) Run(s *session) error {
-	a, err := api.RotateEndpointSecret.Do(s, s.client,
-		api.SecretRotation{Secret: w.Secret, Overlap: new(int(w.Overlap.Seconds()))}, w.ID)
-	return s.answer(a, err, func() {
-		until := "no earlier secret signs any more"
-		if a.OldSecretUntil != nil {
-			until = "an earlier one signs, too, until " + moment(*a.OldSecretUntil, time.Now())
-		}
-		s.note("the new secret, shown only this once; %s:", until)
-		s.say("%s", a.Secret)
-	})
-}
-
-// webhookWake ends the rest of an endpoint.
-func webhookWake(s *session, w byID) error {
-	a, err := api.WakeEndpoint.Do(s, s.client, w.ID)
-	return s.said(a, err, "tried again: %d deliveries are due now", a.Woken)
-}

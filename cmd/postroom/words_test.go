@@ -176,10 +176,6 @@ func TestTableFitsTheTerminal(t *testing.T) {
 			QueueID: id, Status: api.StatusCancelled, Account: "a-rather-long-account", Subject: long,
 			Response: some, Envelope: api.Envelope{To: []string{address}}, Created: noon.Add(-20 * time.Hour),
 		}}, noon), "cancelled"},
-		{"persons", peopleGrid([]api.PersonInfo{{
-			Person: address, Role: "operator", Accounts: []string{"shop", "another", "third"},
-			Refused: some, LastAddress: "2001:db8:1234:5678:9abc:def0:1234:5678", TOTP: true,
-		}}, noon), ""},
 		{"suppressions", suppressionGrid([]api.Suppression{{
 			Email: address, Response: some, Source: "a list of another program", Reason: "hard_bounce",
 			SuppressionScope: api.SuppressionScope{Account: "shop", List: "a-list-with-a-name"},

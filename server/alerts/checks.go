@@ -37,7 +37,8 @@ func each[T any](ask func(context.Context) (T, error), judge func(T) finding) ch
 
 // some returns the finding that there are n of what there should be none of.
 func some(alert string, n int, format string, args ...any) finding {
-	return finding{alert: alert, wrong: n > 0, value: float64(n), threshold: 1, text: fmt.Sprintf(format, args...)}
+	return finding{alert: alert, wrong: n > 0, value: float64(n), threshold: 1,
+		text: fmt.Sprintf(format, args...)}
 }
 
 // findings returns the findings of every check. A check that fails has none, which is logged once.
@@ -317,7 +318,7 @@ func judgeOff(failing []webhooks.Failure) finding {
 	}
 	return some(webhookOff, len(off), "Postroom switched these webhook endpoints off, and they get no events: %s. "+
 		"Correct the receiver, switch it on with postroom webhook edit ID --on, and send what it missed with "+
-		"postroom webhook replay ID.", first(off))
+		"postroom api replayEndpoint ID --since TIME --background.", first(off))
 }
 
 // judgeWebhooks judges from the first to the last failed attempt: one event that an endpoint refused does not

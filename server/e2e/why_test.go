@@ -244,7 +244,7 @@ func TestDidNotArrive(t *testing.T) {
 			i.digest("reader", "reader@example.net", "daily")
 			found := i.because("reader@example.net", "digestWaiting", api.ArrivedNotYet, "1 notification waits",
 				"until the next digest")
-			hold(t, found, "postroom digest send reader --account default")
+			hold(t, found, "postroom api sendDigest reader --account default")
 		}},
 		{"digest off", func(_ *testing.T, i *inquiry) {
 			i.digest("silent", "silent@example.net", "off")

@@ -101,7 +101,7 @@ func (q *question) left() (found []api.WhyFinding) {
 			case list.State == "pending":
 				f = finding("unconfirmed", &list.Since, "%s has not confirmed the list %s of the account %s, asked on "+
 					"%s: its campaigns are not mailed there yet.", q.Address(), list.ListID, s.Account, on(list.Since))
-				f.Do = append(f.Do, q.step("Ask again", page, "subscribers ask", q.Address(), list.ListID,
+				f.Do = append(f.Do, q.step("Ask again", page, "api askAgain", q.Address(), list.ListID,
 					"--account", s.Account))
 			default:
 				continue
@@ -120,7 +120,7 @@ func (q *question) digests() (found []api.WhyFinding) {
 	for _, r := range q.Digests {
 		add := func(f api.WhyFinding, steps ...api.WhyStep) {
 			f.Account = r.Account
-			f.Do = append(steps, q.step("Show the reader", "", "digest recipients show", r.Recipient, "--account",
+			f.Do = append(steps, q.step("Show the reader", "", "api getDigestRecipient", r.Recipient, "--account",
 				r.Account))
 			found = append(found, f)
 		}
@@ -146,7 +146,7 @@ func (q *question) digests() (found []api.WhyFinding) {
 		case len(r.Next) > 0:
 			add(finding("digestWaiting", &r.Next[0].At, "%s for %s until the next digest on %s (%s).",
 				notifications(waiting), who, on(r.Next[0].At), r.Next[0].Words),
-				q.step("Mail it now", "", "digest send", r.Recipient, "--account", r.Account))
+				q.step("Mail it now", "", "api sendDigest", r.Recipient, "--account", r.Account))
 		default:
 			add(finding("digestWaiting", nil, "%s for %s.", notifications(waiting), who))
 		}
