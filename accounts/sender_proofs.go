@@ -8,12 +8,9 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// SenderProofs changes the senders of accounts by what was proven of them. It is made of Accounts as it is.
-type SenderProofs struct{ *Accounts }
-
-// Pend adds an address to the senders of an account, pending until [SenderProofs.Prove]. One that is on
-// record stays as it is. asked is when its owner was asked.
-func (a SenderProofs) Pend(ctx context.Context, id, address string, asked time.Time) (api.SenderInfo,
+// PendSender adds an address to the senders of an account, pending until [Accounts.ProveSender]. One that is
+// on record stays as it is. asked is when its owner was asked.
+func (a *Accounts) PendSender(ctx context.Context, id, address string, asked time.Time) (api.SenderInfo,
 	error) {
 	var right api.SenderRight
 	err := a.editSenders(ctx, id, func(old *stored) (api.Account, error) {
@@ -29,9 +26,10 @@ func (a SenderProofs) Pend(ctx context.Context, id, address string, asked time.T
 	return a.senderInfo(id, right), err
 }
 
-// Prove makes a pending address a sender of the account, because its owner said so to a question that was
-// asked at a time. NotFound: it is not on record, or has come there later. changed: it was pending until now.
-func (a SenderProofs) Prove(ctx context.Context, id, address string, asked time.Time) (info api.SenderInfo,
+// ProveSender makes a pending address a sender of the account, because its owner said so to a question that
+// was asked at a time. NotFound: it is not on record, or has come there later. changed: it was pending until
+// now.
+func (a *Accounts) ProveSender(ctx context.Context, id, address string, asked time.Time) (info api.SenderInfo,
 	changed bool, err error) {
 	right, changed, err := a.verified(ctx, id, address, api.SenderByMail, func(s api.SenderRight) bool {
 		return s.Since == nil || !asked.Before(*s.Since)
@@ -40,7 +38,7 @@ func (a SenderProofs) Prove(ctx context.Context, id, address string, asked time.
 }
 
 // verified makes a pending sender a verified one, unless proves says no; nil: it says yes.
-func (a SenderProofs) verified(ctx context.Context, id, sender, by string,
+func (a *Accounts) verified(ctx context.Context, id, sender, by string,
 	proves func(api.SenderRight) bool) (right api.SenderRight, changed bool, err error) {
 	err = a.editSenders(ctx, id, func(old *stored) (api.Account, error) {
 		account := old.Value

@@ -160,7 +160,7 @@ func (a *Accounts) VerifySender(ctx context.Context, id, sender string) (api.Sen
 	if err := a.published(ctx, id, sender); err != nil {
 		return api.SenderInfo{}, err
 	}
-	right, _, err := SenderProofs{a}.verified(ctx, id, sender, api.SenderByDNS, nil)
+	right, _, err := a.verified(ctx, id, sender, api.SenderByDNS, nil)
 	return a.senderInfo(id, right), err
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb/records"
 	"github.com/postroom/postroom/newsletter"
-	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
@@ -25,7 +24,7 @@ func (a *App) buildCampaigns(context.Context) error {
 	}
 	var err error
 	a.campaigns, err = newsletter.New(newsletter.Parts{
-		DB: a.db, Audience: audience.Finder{Subscribers: a.audience},
+		DB: a.db, Audience: a.audience,
 		Log: sendlog.New(a.db, 0, a.suppressions.VersionKey()), Outbox: a.outbox, Limits: a.limits,
 		Suppressions: a.suppressions, Relays: a.router.Relays, DNS: net.DefaultResolver,
 		Web: dialing.New(dialing.Options{AllowPrivate: a.cfg.Webhooks.AllowPrivate,

@@ -6,10 +6,8 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/search"
-	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/server/erasure"
 )
 
@@ -68,7 +66,7 @@ func (a *App) remaining(account string) []string {
 }
 
 func (a *App) eraseSuppressions(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
-	return suppression.Persons{Store: a.suppressions}.Erase(ctx, w.Account, w.Address(),
+	return a.suppressions.Erase(ctx, w.Account, w.Address(),
 		func(n int) error { return tally("suppressions", n) })
 }
 
@@ -85,7 +83,7 @@ func (a *App) exportSuppressions(ctx context.Context, w outbox.Whom, into *api.P
 // eachAudience calls do with the person in each account that has a subscriber with the address.
 func (a *App) eachAudience(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
 	return eachAccount(ctx, w, func(ctx context.Context) ([]string, error) {
-		return audience.Persons{Subscribers: a.audience}.AccountsOf(ctx, w.Address())
+		return a.audience.AccountsOf(ctx, w.Address())
 	}, do)
 }
 
@@ -105,8 +103,7 @@ func eachAccount(ctx context.Context, w outbox.Whom, all func(context.Context) (
 }
 
 func (a *App) eraseCampaigns(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
-	ever := audience.Persons{Subscribers: a.audience}.Accounts
-	return eachAccount(ctx, w, ever, func(w outbox.Whom) error {
+	return eachAccount(ctx, w, a.audience.Accounts, func(w outbox.Whom) error {
 		n, err := a.campaigns.Erase(ctx, w) // their states stay, so what a crash left uncounted is counted then
 		if err != nil {
 			return err
@@ -157,9 +154,8 @@ func (a *App) exportDigests(ctx context.Context, w outbox.Whom, into *api.Person
 }
 
 func (a *App) eraseSubscribers(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
-	everyone := audience.Persons{Subscribers: a.audience}
-	return eachAccount(ctx, w, everyone.Accounts, func(w outbox.Whom) error {
-		return everyone.Erase(ctx, w.Account, w.Address(),
+	return eachAccount(ctx, w, a.audience.Accounts, func(w outbox.Whom) error {
+		return a.audience.Erase(ctx, w.Account, w.Address(),
 			func(subscribers, lists int) error {
 				return errors.Join(tally("subscribers", subscribers), tally("lists", lists))
 			})
@@ -168,7 +164,7 @@ func (a *App) eraseSubscribers(ctx context.Context, w outbox.Whom, tally outbox.
 
 func (a *App) exportSubscribers(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
 	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
-		one, err := audience.Persons{Subscribers: a.audience}.Personal(ctx, w.Account, w.Address())
+		one, err := a.audience.Personal(ctx, w.Account, w.Address())
 		if fault.Is(err, fault.NotFound) {
 			return nil
 		}

@@ -271,7 +271,7 @@ func (p *process) start() {
 	must(err)
 	bounds, err := limits.New(p.db, limits.Options{Now: now})
 	must(err)
-	p.Campaigns, err = New(Parts{DB: p.db, Audience: audience.Finder{Subscribers: p.audience},
+	p.Campaigns, err = New(Parts{DB: p.db, Audience: p.audience,
 		Log: sendlog.New(p.db, time.Hour, p.bars.VersionKey()), Outbox: p.outbox, Limits: bounds,
 		Suppressions: p.bars,
 		Relays: func(_ context.Context, a accounts.Sender, _ string, _ api.Lane) ([]gateways.Relay, error) {

@@ -383,12 +383,12 @@ func (m hand) erase(p *person) func(ctx context.Context, at *process) func() {
 			return m.answer(err)
 		}
 		w := outbox.Whom{Traces: traces, Account: account}
-		err = suppression.Persons{Store: at.bars}.Erase(ctx, account, p.email, func(int) error { return nil })
+		err = at.bars.Erase(ctx, account, p.email, func(int) error { return nil })
 		if err == nil {
 			_, err = at.Erase(ctx, w)
 		}
 		if err == nil {
-			err = audience.Persons{Subscribers: at.audience}.Erase(ctx, account, p.email,
+			err = at.audience.Erase(ctx, account, p.email,
 				func(int, int) error { return nil })
 		}
 		if err == nil && m.active() {

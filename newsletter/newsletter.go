@@ -27,7 +27,7 @@ import (
 // Parts are what Campaigns is built from. All are needed but DNS and Web.
 type Parts struct {
 	DB           *redisdb.DB
-	Audience     audience.Finder
+	Audience     *audience.Subscribers
 	Log          *sendlog.Log
 	Outbox       *outbox.Outbox
 	Limits       *limits.Limits

@@ -291,8 +291,8 @@ func TestSubmitsDoNotStoreErasedAddresses(t *testing.T) {
 	db := spread(t)
 	b := setupOn(t, db, Options{})
 	b.sifts(t, suppression.Options{Ring: b.store.Ring})
-	stops := suppression.Persons{Store: b.store.Suppressions}
-	if err := stops.Erase(t.Context(), "", "ann.quux@x.test", func(int) error { return nil }); err != nil {
+	if err := b.store.Suppressions.Erase(t.Context(), "", "ann.quux@x.test",
+		func(int) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	to := b.sentTo()

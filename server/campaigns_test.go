@@ -17,7 +17,6 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/newsletter"
-	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/smtpsend"
@@ -47,7 +46,7 @@ func setupCampaigns(t *testing.T, relay *testsmtp.Server) *world {
 		Templates: p.Templates, Tokens: p.signed}, outbox.Options{ServiceURL: public})
 	must(err)
 	p.Campaigns, err = newsletter.New(newsletter.Parts{DB: p.db,
-		Audience: audience.Finder{Subscribers: p.Audience},
+		Audience: p.Audience,
 		Log:      sendlog.New(p.db, 0, p.Suppressions.VersionKey()),
 		Outbox:   p.Outbox, Limits: bounds, Suppressions: p.Suppressions, Relays: router.Relays,
 		Resting: func(context.Context) (bool, error) { return false, nil }},

@@ -139,7 +139,7 @@ func newParts(t testing.TB) *parts {
 	limiter, err := limits.New(p.db, limits.Options{})
 	must(err)
 	p.Campaigns, err = newsletter.New(newsletter.Parts{DB: p.db,
-		Audience: audience.Finder{Subscribers: p.Audience},
+		Audience: p.Audience,
 		Log:      sendlog.New(p.db, 0, p.Suppressions.VersionKey()),
 		Outbox:   p.Outbox, Limits: limiter, Suppressions: p.Suppressions,
 		Relays: func(_ context.Context, a accounts.Sender, _ string, _ api.Lane) ([]gateways.Relay, error) {

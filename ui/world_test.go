@@ -173,7 +173,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	limiter, err := limits.New(db, limits.Options{})
 	w.must(err)
 	w.campaigns, err = newsletter.New(newsletter.Parts{DB: db,
-		Audience: audience.Finder{Subscribers: w.audience},
+		Audience: w.audience,
 		Log:      sendlog.New(db, 0, w.barred.VersionKey()),
 		Outbox:   w.outbox, Limits: limiter, Suppressions: w.barred,
 		Relays: func(_ context.Context, a accounts.Sender, _ string, _ api.Lane) ([]gateways.Relay, error) {

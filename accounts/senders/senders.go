@@ -112,7 +112,7 @@ func (p *Proofs) ask(ctx context.Context, account, address string) (api.SenderIn
 	if err != nil {
 		return api.SenderInfo{}, "", err
 	}
-	info, err := accounts.SenderProofs{Accounts: p.Accounts}.Pend(ctx, account, address, asked)
+	info, err := p.Accounts.PendSender(ctx, account, address, asked)
 	if err != nil {
 		return info, "", err
 	}

@@ -235,8 +235,7 @@ func TestALinkIsOfOneAccountAndItsEntry(t *testing.T) {
 	b.gone(second, "LinkOver")
 	b.create("a")
 	b.clock.Advance(time.Second)
-	proofs := accounts.SenderProofs{Accounts: b.Accounts}
-	_, err := proofs.Pend(t.Context(), "a", "ann@example.net", b.clock.Now())
+	_, err := b.Accounts.PendSender(t.Context(), "a", "ann@example.net", b.clock.Now())
 	b.must(err)
 	b.gone(second, "LinkOver") // of a deleted account of the same name
 	if b.may("a", "ann@example.net") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/signedtoken"
@@ -50,7 +49,7 @@ func (p *Proofs) Read(ctx context.Context, token string) (Visit, error) {
 // Prove makes the address of a visit a sender of its account. A repetition changes nothing. NotFound, code
 // LinkOver: the account does not ask any more.
 func (p *Proofs) Prove(ctx context.Context, v Visit) (api.SenderInfo, error) {
-	info, changed, err := accounts.SenderProofs{Accounts: p.Accounts}.Prove(ctx, v.Account, v.Address, v.Asked)
+	info, changed, err := p.Accounts.ProveSender(ctx, v.Account, v.Address, v.Asked)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return info, p.over()

@@ -13,9 +13,6 @@ import (
 	"github.com/postroom/postroom/newsletter/segment"
 )
 
-// Finder finds whom campaigns go to.
-type Finder struct{ *Subscribers }
-
 // Selection names whom a campaign goes to, by ids.
 type Selection struct {
 	Account                   string
@@ -45,7 +42,7 @@ type Person struct {
 }
 
 // Choose prepares a selection. A list or segment that does not exist, or is of another account: NotFound.
-func (s Finder) Choose(ctx context.Context, sel Selection) (*Choice, error) {
+func (s *Subscribers) Choose(ctx context.Context, sel Selection) (*Choice, error) {
 	c := &Choice{account: sel.Account, began: sel.Began}
 	var err error
 	if c.lists, err = s.Lists.these(ctx, sel.Account, sel.Lists); err != nil {
@@ -100,14 +97,14 @@ func (s *Segments) rules(ctx context.Context, account string, ids []string) ([]s
 }
 
 // End returns the first ordinal of an account that was not given away.
-func (s Finder) End(ctx context.Context, account string) (uint32, error) {
+func (s *Subscribers) End(ctx context.Context, account string) (uint32, error) {
 	return s.end(ctx, account)
 }
 
 // People returns the people of a choice from an ordinal on, below end, in order. It reads at most most pages
 // of 32 subscribers, and stays within a chunk of 64,000. What they did with the campaigns that segments name
 // is read once for each call. It returns the ordinal to go on from. NotFound: such a campaign was deleted.
-func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most int) ([]Person, uint32,
+func (s *Subscribers) People(ctx context.Context, c *Choice, from, end uint32, most int) ([]Person, uint32,
 	error) {
 	chunk := slotOf(from).chunk
 	end = min(end, uint32(chunk+1)*chunkSize)
@@ -129,7 +126,7 @@ func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most in
 
 // These returns the people of a choice among some ordinals of one chunk, which are in order, as they are now.
 // Its errors are those of People.
-func (s Finder) These(ctx context.Context, c *Choice, ordinals []uint32) ([]Person, error) {
+func (s *Subscribers) These(ctx context.Context, c *Choice, ordinals []uint32) ([]Person, error) {
 	var pages []uint32
 	for _, ordinal := range ordinals {
 		if page := ordinal / pageSize; len(pages) == 0 || pages[len(pages)-1] != page {
@@ -143,7 +140,7 @@ func (s Finder) These(ctx context.Context, c *Choice, ordinals []uint32) ([]Pers
 }
 
 // choices returns the people of a choice on pages of a chunk, among the ordinals that of is true for.
-func (s Finder) choices(ctx context.Context, c *Choice, pages []uint32, of func(ordinal uint32) bool) (
+func (s *Subscribers) choices(ctx context.Context, c *Choice, pages []uint32, of func(ordinal uint32) bool) (
 	[]Person, error) {
 	c.judge.forget()
 	var people []Person
@@ -168,7 +165,7 @@ func (s Finder) choices(ctx context.Context, c *Choice, pages []uint32, of func(
 }
 
 // chosenPages returns the pages of the chunk of an ordinal, from that on, that have people of the lists.
-func (s Finder) chosenPages(ctx context.Context, c *Choice, from, end uint32) ([]uint32, error) {
+func (s *Subscribers) chosenPages(ctx context.Context, c *Choice, from, end uint32) ([]uint32, error) {
 	at := slotOf(from)
 	pipe := s.db.Client().Pipeline()
 	texts := make([]*redis.StringCmd, len(c.lists))
@@ -201,7 +198,8 @@ func (s Finder) chosenPages(ctx context.Context, c *Choice, from, end uint32) ([
 }
 
 // chosen returns a subscriber as a person of a choice, unless it leaves them out.
-func (s Finder) chosen(ctx context.Context, c *Choice, ordinal uint32, r *record) (Person, bool, error) {
+func (s *Subscribers) chosen(ctx context.Context, c *Choice, ordinal uint32, r *record) (Person, bool,
+	error) {
 	p := Person{Email: r.email, Name: r.name, Locale: r.locale, TZ: r.tz, Attributes: r.attributes, Tags: r.tags}
 	for _, list := range c.lists {
 		is := r.stateOn(list.Number)
@@ -237,7 +235,8 @@ func (s Finder) chosen(ctx context.Context, c *Choice, ordinal uint32, r *record
 
 // Person returns a subscriber by id or address, as a campaign sees it. ListID is the first of lists that the
 // subscriber is subscribed to; empty: none.
-func (s Finder) Person(ctx context.Context, account, subscriber string, lists []string) (Person, error) {
+func (s *Subscribers) Person(ctx context.Context, account, subscriber string, lists []string) (Person,
+	error) {
 	ordinal, r, err := s.lookup(ctx, account, subscriber)
 	if err != nil {
 		return Person{}, err
@@ -246,7 +245,7 @@ func (s Finder) Person(ctx context.Context, account, subscriber string, lists []
 }
 
 // PersonAt is Person for an ordinal.
-func (s Finder) PersonAt(ctx context.Context, account string, ordinal uint32, lists []string) (Person,
+func (s *Subscribers) PersonAt(ctx context.Context, account string, ordinal uint32, lists []string) (Person,
 	error) {
 	r, err := s.load(ctx, account, ordinal)
 	if err != nil {
@@ -258,7 +257,7 @@ func (s Finder) PersonAt(ctx context.Context, account string, ordinal uint32, li
 	return s.person(ctx, account, ordinal, r, lists)
 }
 
-func (s Finder) person(ctx context.Context, account string, ordinal uint32, r *record, ids []string) (
+func (s *Subscribers) person(ctx context.Context, account string, ordinal uint32, r *record, ids []string) (
 	Person, error) {
 	lists, err := s.Lists.these(ctx, account, ids)
 	if err != nil {

@@ -13,18 +13,15 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// Persons erases and exports subscribers, as package erasure asks.
-type Persons struct{ *Subscribers }
-
 // Accounts returns all accounts that ever had subscribers, also deleted ones, in order.
-func (s Persons) Accounts(ctx context.Context) ([]string, error) {
+func (s *Subscribers) Accounts(ctx context.Context) ([]string, error) {
 	accounts, err := s.db.Client().HKeys(ctx, ordinalsKey()).Result()
 	slices.Sort(accounts)
 	return accounts, redisdb.Failed(err, "list the accounts that have subscribers")
 }
 
 // AccountsOf returns the accounts whose index has an address, in order.
-func (s Persons) AccountsOf(ctx context.Context, address string) (having []string, _ error) {
+func (s *Subscribers) AccountsOf(ctx context.Context, address string) (having []string, _ error) {
 	accounts, err := s.Accounts(ctx)
 	if err != nil {
 		return nil, err
@@ -52,7 +49,7 @@ func (s Persons) AccountsOf(ctx context.Context, address string) (having []strin
 // Erase removes the subscriber of an address with everything that is stored of it: the record with its
 // proofs, the index, and the states on lists. tally gets the number of subscribers and of subscriptions
 // before they go. It may be repeated.
-func (s Persons) Erase(ctx context.Context, account, address string,
+func (s *Subscribers) Erase(ctx context.Context, account, address string,
 	tally func(subscribers, lists int) error) error {
 	address = folded(address)
 	_, ordinal, r, err := s.find(ctx, account, address)
@@ -90,7 +87,7 @@ func (s Persons) Erase(ctx context.Context, account, address string,
 
 // Personal returns the subscriber of an address with the whole history of the subscriptions. NotFound: there
 // is none.
-func (s Persons) Personal(ctx context.Context, account, address string) (api.PersonalSubscriber, error) {
+func (s *Subscribers) Personal(ctx context.Context, account, address string) (api.PersonalSubscriber, error) {
 	of := api.SubscriberAccount{Account: account}
 	sub, err := s.Get(ctx, "", of, address)
 	if err != nil {

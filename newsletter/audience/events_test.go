@@ -146,7 +146,7 @@ func TestEventsOfSubscribersOnACluster(t *testing.T) {
 	}
 	erased := make(chan error, 1)
 	go func() { // it waits: the event must not come to the stream after the stream was searched for the person
-		erased <- audience.Persons{Subscribers: b.Subscribers}.Erase(t.Context(), "default", "ann@example.net",
+		erased <- b.Subscribers.Erase(t.Context(), "default", "ann@example.net",
 			func(int, int) error { return nil })
 	}()
 	ctx, stop := context.WithCancel(t.Context())

@@ -108,20 +108,19 @@ func TestASegmentSelectsByCampaigns(t *testing.T) {
 	if diff := cmp.Diff(want, why); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	finder := audience.Finder{Subscribers: b.Subscribers}
 	b.segment(t, "opened", `{"campaign":"spring","did":"opened"}`)
-	choice, err := finder.Choose(t.Context(), audience.Selection{Account: "default", Lists: []string{"weekly"},
+	choice, err := b.Choose(t.Context(), audience.Selection{Account: "default", Lists: []string{"weekly"},
 		Segments: []string{"unopened", "opened"}, ExcludeSegments: []string{"opened"}})
 	if err != nil || !cmp.Equal(choice.Campaigns(), []string{"spring"}) {
 		t.Fatal(choice.Campaigns(), err)
 	}
 	m.reads = 0
-	found, next, err := finder.People(t.Context(), choice, 0, people, 1000)
+	found, next, err := b.People(t.Context(), choice, 0, people, 1000)
 	if err != nil || next != people || len(found) != c.Count || found[0].Ordinal != 2 || m.reads != 1 {
 		t.Errorf("%d people, next %d, read %d times, %v", len(found), next, m.reads, err)
 	}
 	m.chunks["spring"][0].Opened = every(1)
-	if found, _, err = finder.People(t.Context(), choice, 0, people, 1000); err != nil || len(found) != 0 {
+	if found, _, err = b.People(t.Context(), choice, 0, people, 1000); err != nil || len(found) != 0 {
 		t.Errorf("after all opened it: %d people, %v", len(found), err)
 	}
 }
@@ -151,13 +150,12 @@ func TestPeopleOfLaterChunksAreJudgedByTheirs(t *testing.T) {
 	if c.Done != people || c.Count != 2 || m.reads != 2 || c.Sample[1].Email != "p64050@example.net" {
 		t.Errorf("%+v, read %d times", c, m.reads)
 	}
-	finder := audience.Finder{Subscribers: b.Subscribers}
-	choice, err := finder.Choose(t.Context(), audience.Selection{Account: "default", Lists: []string{"weekly"},
+	choice, err := b.Choose(t.Context(), audience.Selection{Account: "default", Lists: []string{"weekly"},
 		Segments: []string{"clicked"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, next, err := finder.People(t.Context(), choice, chunk, people, 1000)
+	found, next, err := b.People(t.Context(), choice, chunk, people, 1000)
 	if err != nil || next != people || len(found) != 2 || found[1].Ordinal != chunk+50 {
 		t.Errorf("%+v, next %d, %v", found, next, err)
 	}
@@ -215,13 +213,12 @@ func TestSegmentsNameCampaignsOfTheirAccount(t *testing.T) {
 	if c := b.counted(t, "s"); c.Count != 6 {
 		t.Errorf("nobody got a campaign that is gone: %+v", c)
 	}
-	finder := audience.Finder{Subscribers: b.Subscribers}
-	choice, err := finder.Choose(ctx, audience.Selection{Account: "default", Lists: []string{"weekly"},
+	choice, err := b.Choose(ctx, audience.Selection{Account: "default", Lists: []string{"weekly"},
 		Segments: []string{"s"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if people, _, err := finder.People(ctx, choice, 0, 6, 10); !fault.Is(err, fault.NotFound) {
+	if people, _, err := b.People(ctx, choice, 0, 6, 10); !fault.Is(err, fault.NotFound) {
 		t.Errorf("%d people by a campaign that is gone, %v", len(people), err)
 	}
 }

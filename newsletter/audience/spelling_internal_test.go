@@ -53,14 +53,14 @@ func TestASubscriberOfAnEarlierVersionIsFoundByBothSpellings(t *testing.T) {
 			t.Errorf("a search of %q: %+v, %v", name, page, err)
 		}
 	}
-	if having, err := (Persons{s}).AccountsOf(ctx, composedZoe); err != nil || len(having) != 1 {
+	if having, err := s.AccountsOf(ctx, composedZoe); err != nil || len(having) != 1 {
 		t.Errorf("%q, %v", having, err)
 	}
 	tally := func(int, int) error { return nil }
-	if err := (Persons{s}).Erase(ctx, DefaultAccount, composedZoe, tally); err != nil {
+	if err := s.Erase(ctx, DefaultAccount, composedZoe, tally); err != nil {
 		t.Fatal(err)
 	}
-	if having, err := (Persons{s}).AccountsOf(ctx, apartZoe); err != nil || len(having) != 0 {
+	if having, err := s.AccountsOf(ctx, apartZoe); err != nil || len(having) != 0 {
 		t.Errorf("the index has an erased person: %q, %v", having, err)
 	}
 }

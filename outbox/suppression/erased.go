@@ -141,14 +141,11 @@ func digestOf(key []byte, text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:digestSize])
 }
 
-// Persons erases persons.
-type Persons struct{ *Store }
-
 // Erase stops all mail of an account to an address, or of the whole instance if account is empty, and removes
 // what is stored about the address there: entries with their evidence, and counts of soft bounces. tally gets
 // how many entries there are, before they go. Then no entry about the address is added in that scope. It may
 // be repeated. [Store.Remove] without a reason takes it back.
-func (s Persons) Erase(ctx context.Context, account, address string, tally func(n int) error) error {
+func (s *Store) Erase(ctx context.Context, account, address string, tally func(n int) error) error {
 	subject, err := normalAddress(address)
 	if err != nil {
 		return fault.InvalidFields([]fault.Field{{Key: "email", Message: err.Error()}})
@@ -197,7 +194,7 @@ func (s Persons) Erase(ctx context.Context, account, address string, tally func(
 
 // eraseCounts removes the counts of messages to an address, whose keys name it: those of an account, or of
 // all.
-func (s Persons) eraseCounts(ctx context.Context, account, subject string) error {
+func (s *Store) eraseCounts(ctx context.Context, account, subject string) error {
 	drop := func(keys []string) error {
 		if len(keys) == 0 {
 			return nil

@@ -65,7 +65,7 @@ func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	erase := func(account string, want int) {
 		t.Helper()
 		n := 0
-		err := suppression.Persons{Store: b.Store}.Erase(ctx, account, " Ann.QUUX@example.com",
+		err := b.Erase(ctx, account, " Ann.QUUX@example.com",
 			func(found int) error { n += found; return nil })
 		if err != nil || n != want {
 			t.Errorf("erase in %q: %d, %v; want %d", account, n, err, want)
@@ -119,7 +119,7 @@ func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	if got := b.check(t, all, ann); got != "" {
 		t.Errorf("taken back: %q", got)
 	}
-	err = suppression.Persons{Store: b.Store}.Erase(ctx, "a", "nobody", noTally)
+	err = b.Erase(ctx, "a", "nobody", noTally)
 	if !fault.Is(err, fault.Invalid) {
 		t.Errorf("no address: %v", err)
 	}
@@ -134,7 +134,7 @@ func TestErasureRaisesTheVersion(t *testing.T) {
 		return v
 	}
 	before := version()
-	err := suppression.Persons{Store: b.Store}.Erase(t.Context(), "", "ann@example.com", noTally)
+	err := b.Erase(t.Context(), "", "ann@example.com", noTally)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestFirstErasureIsNoticedByOthers(t *testing.T) {
 		t.Errorf("before: %q", got)
 	}
 	before := other.Look(q)
-	if err := (suppression.Persons{Store: first.Store}).Erase(t.Context(), "",
+	if err := first.Erase(t.Context(), "",
 		"ann@example.com", noTally); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestErasedStayErasedUnderAnotherSecret(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
 	b := on(t, db, suppression.Options{Ring: ring(t, firstSecret)})
-	err := suppression.Persons{Store: b.Store}.Erase(t.Context(), "", "ann@example.com", noTally)
+	err := b.Erase(t.Context(), "", "ann@example.com", noTally)
 	if err != nil {
 		t.Fatal(err)
 	}
