@@ -22,11 +22,8 @@ type erasedPlace struct {
 }
 
 // eraseSubscriber begins to erase the person of a subscriber, in the account alone.
-func (u *UI) eraseSubscriber(w http.ResponseWriter, r *http.Request) error {
-	of, id, err := subscriberOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) eraseSubscriber(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount,
+	id string) error {
 	sub, err := u.Audience.Get(r.Context(), boundTo(r), of, id)
 	if err != nil {
 		return err

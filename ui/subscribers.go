@@ -80,17 +80,19 @@ func subscriberPath(account, id string) string {
 	return "/audience/" + url.PathEscape(account) + "/" + url.PathEscape(id)
 }
 
-// subscriberOf returns which subscriber the path of a page names.
-func subscriberOf(r *http.Request) (api.SubscriberAccount, string, error) {
-	account, err := audienceOf(r, r.PathValue("account"))
-	return api.SubscriberAccount{Account: account}, r.PathValue("id"), err
+// onSubscriber calls h with the subscriber whom the path of a page names.
+func onSubscriber(h func(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount,
+	id string) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		account, err := audienceOf(r, r.PathValue("account"))
+		if err != nil {
+			return err
+		}
+		return h(w, r, api.SubscriberAccount{Account: account}, r.PathValue("id"))
+	}
 }
 
-func (u *UI) subscriber(w http.ResponseWriter, r *http.Request) error {
-	of, id, err := subscriberOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) subscriber(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount, id string) error {
 	sub, err := u.Audience.Get(r.Context(), boundTo(r), of, id)
 	if err != nil {
 		return err
@@ -156,11 +158,8 @@ var skippedWords = map[string]string{
 	"manual":      "an operator suppressed the address.",
 }
 
-func (u *UI) changeSubscriber(w http.ResponseWriter, r *http.Request) error {
-	of, id, err := subscriberOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) changeSubscriber(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount,
+	id string) error {
 	f, at := r.PostForm, subscriberPath(of.Account, id)
 	version, err := readVersion(f)
 	if err != nil {
@@ -197,11 +196,7 @@ func readAttributes(text string, old map[string]any) (map[string]any, error) {
 	return patch, nil
 }
 
-func (u *UI) subscribe(w http.ResponseWriter, r *http.Request) error {
-	of, id, err := subscriberOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) subscribe(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount, id string) error {
 	f := r.PostForm
 	sub, err := u.Audience.Subscribe(r.Context(), boundTo(r), of, id, api.SubscribeRequest{
 		Lists:   []api.SubscriptionRequest{{ListID: strings.TrimSpace(f.Get("list")), State: f.Get("state")}},
@@ -216,11 +211,7 @@ func (u *UI) subscribe(w http.ResponseWriter, r *http.Request) error {
 	return u.subscribed(w, r, sub, said)
 }
 
-func (u *UI) unsubscribe(w http.ResponseWriter, r *http.Request) error {
-	of, id, err := subscriberOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) unsubscribe(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount, id string) error {
 	at, list := subscriberPath(of.Account, id), r.PostForm.Get("list")
 	left, err := u.Audience.Leave(r.Context(), boundTo(r), of, id, list, audience.SourcePage)
 	switch {
@@ -232,11 +223,8 @@ func (u *UI) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, at, "The person left the list %s, and gets no mail of it.", list)
 }
 
-func (u *UI) askSubscriber(w http.ResponseWriter, r *http.Request) error {
-	of, id, err := subscriberOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) askSubscriber(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount,
+	id string) error {
 	at, list := subscriberPath(of.Account, id), r.PostForm.Get("list")
 	answer, err := u.AskAgain(r.Context(), boundTo(r), of, id, list)
 	switch {
@@ -248,11 +236,8 @@ func (u *UI) askSubscriber(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, at, "A mail asks to confirm the list %s.", list)
 }
 
-func (u *UI) deleteSubscriber(w http.ResponseWriter, r *http.Request) error {
-	of, id, err := subscriberOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) deleteSubscriber(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount,
+	id string) error {
 	back := address("/audience", values(map[string]string{"account": of.Account}))
 	deleted, err := u.Audience.Delete(r.Context(), boundTo(r), of, id)
 	return removed(w, r, back, back, deleted, err,
