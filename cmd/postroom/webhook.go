@@ -41,6 +41,7 @@ type webhookAddCmd struct {
 	Account     []string          `placeholder:"ID" help:"Accounts. Default: all."`
 	Header      map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"A header added to every request; may be repeated."`
 	Secret      string            `placeholder:"SECRET" help:"Secret that signs, whsec_ and base64. Default: one is made."`
+	Rate        int               `placeholder:"N" help:"Requests a second. Default: no limit."`
 	Description string            `placeholder:"TEXT" help:"What it is for."`
 }
 
@@ -48,7 +49,7 @@ type webhookAddCmd struct {
 func (w *webhookAddCmd) Run(s *session) error {
 	e, err := api.CreateEndpoint.Do(s, s.client, api.EndpointRequest{
 		URL: w.Endpoint, Events: w.Event, Accounts: w.Account, Headers: w.Header, Secret: w.Secret,
-		Description: w.Description,
+		RateLimit: w.Rate, Description: w.Description,
 	})
 	return s.answer(e, err, func() {
 		s.note("endpoint %s; verify signatures with this secret, shown only this once:", e.ID)
