@@ -415,7 +415,7 @@ func (a *App) buildServer(context.Context) error {
 
 func (a *App) serverParts() server.Parts {
 	return server.Parts{
-		Intake: a.outbox.Intake, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
+		Submit: a.outbox.Intake.Submit, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Login: verifier{a.router, a.accounts, a.gateways, a.oauth, &a.verifying}.Verify, Access: a.access,
 		DNS: &provision.DNS{Resolver: net.DefaultResolver, Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,

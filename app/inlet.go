@@ -22,8 +22,8 @@ func (a *App) buildInlet(context.Context) error {
 	if a.cfg.Role == "worker" || c.Listen == "" && c.ListenTLS == "" {
 		return nil
 	}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox.Intake, Accounts: a.accounts, Access: a.access,
-		Audit: a.audit},
+	inlet, err := smtpd.New(smtpd.Parts{Submit: a.outbox.Intake.SubmitSMTP, Accounts: a.accounts,
+		Access: a.access, Audit: a.audit},
 		smtpd.Options{
 			Listen: c.Listen, ListenTLS: c.ListenTLS, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key, Hostname: c.Hostname,
 			InsecureAuth: c.InsecureAuth, Proxies: a.speaking(c.ProxyProtocol),

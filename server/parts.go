@@ -32,8 +32,10 @@ import (
 
 // Parts are what the server answers from. All are required.
 type Parts struct {
-	Intake     Submitter // takes submits; that of Outbox
-	Outbox     *outbox.Outbox
+	Outbox *outbox.Outbox
+	// Submit accepts a message. It is that of Outbox.Intake; tests replace it to make it fail.
+	Submit func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
+
 	Accounts   *accounts.Accounts
 	Gateways   *gateways.Store
 	OAuth      *oauth.Tokens
@@ -62,11 +64,6 @@ type Parts struct {
 	Tracking     *tracking.Tracking
 	Audit        *audit.Log
 	State        State
-}
-
-// Submitter takes messages. outbox.Intake implements it.
-type Submitter interface {
-	Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
 }
 
 // Provision returns what changes accounts and gateways.

@@ -88,7 +88,7 @@ func newParts(t testing.TB) *parts {
 		db: testredis.New(t), relay: &obligingRelay{host: "relay.example:587", reply: "250 OK"}, index: &index{},
 		tokens: map[string]string{}, cookies: map[string]string{}, checks: []api.Check{{Name: "redis", OK: true}},
 	}
-	p.Intake, p.Login, p.State = p, p.verify, p
+	p.Parts.Submit, p.Login, p.State = p.Submit, p.verify, p
 	p.db.Client().AddHook(failing{p.failure})
 	ring, err := seal.New([]byte(partsSecret))
 	must(err)
@@ -431,7 +431,7 @@ func (p *parts) isEmpty(t *testing.T) {
 	}
 }
 
-// Submit implements Submitter.
+// Submit accepts a message, unless the test replaced that.
 func (p *parts) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	if p.submit != nil {
 		return p.submit(req)

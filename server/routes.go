@@ -21,7 +21,7 @@ func (s *Server) routes() []group {
 // mailRoutes are about messages and their queues.
 func (s *Server) mailRoutes() []group {
 	p := s.parts
-	submits := submitRoutes{intake: p.Intake, metrics: s.metrics, draining: &s.draining}
+	submits := submitRoutes{accept: p.Submit, metrics: s.metrics, draining: &s.draining}
 	messages := messageRoutes{box: p.Outbox}
 	documents := documentRoutes{documents: p.Documents}
 	queues := queueRoutes{box: p.Outbox, accounts: p.Accounts, documents: p.Documents, digests: p.Digests,

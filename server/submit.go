@@ -27,7 +27,7 @@ type submitAsInput struct {
 
 // submitRoutes accept messages.
 type submitRoutes struct {
-	intake   Submitter
+	accept   func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error)
 	metrics  *metrics
 	draining *atomic.Bool // the instance is stopping
 }
@@ -47,7 +47,7 @@ func (s submitRoutes) send(ctx context.Context, in *submitInput, account string)
 	if err := in.settle(ctx, account); err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	answer, err := s.intake.Submit(ctx, in.Body)
+	answer, err := s.accept(ctx, in.Body)
 	if err == nil {
 		s.countSubmits(answer)
 	}
@@ -194,7 +194,7 @@ func (in *submitInput) completeAs(ctx context.Context, p *Parts, found *fault.Er
 	more := in.settle(ctx, account)
 	if more == nil {
 		in.Body.DryRun = true
-		_, more = p.Intake.Submit(ctx, in.Body)
+		_, more = p.Submit(ctx, in.Body)
 	}
 	if e, ok := more.(*fault.Error); ok && e.Kind == fault.Invalid {
 		for _, f := range e.Fields {

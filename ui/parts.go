@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/server"
 )
 
-// Parts are what the pages show and change: the parts of the API, of which they need no Intake, Feedback,
+// Parts are what the pages show and change: the parts of the API, of which they need no Submit, Feedback,
 // Bounces, Unsubscribe and Tracking, and fields of their own, which are all required.
 type Parts struct {
 	server.Parts

@@ -132,7 +132,7 @@ func (s *session) submit(ctx context.Context) reply {
 		}
 		defer s.turns.Release(1)
 	}
-	answer, err := s.Outbox.SubmitSMTP(ctx, s.t.request(s.login, s.t.body.content))
+	answer, err := s.Submit(ctx, s.t.request(s.login, s.t.body.content))
 	if err != nil {
 		r := refusal(err)
 		s.metrics.answered(r, "")

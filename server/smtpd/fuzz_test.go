@@ -63,8 +63,9 @@ func FuzzConversation(f *testing.F) {
 	}
 	box := &outbox{}
 	db := testredis.New(f)
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: box, Accounts: knownAccounts(f, db), Access: oneToken(f, db),
-		Audit: auditLog(f, db)},
+	inlet, err := smtpd.New(smtpd.Parts{Submit: box.SubmitSMTP, Accounts: knownAccounts(f, db),
+		Access: oneToken(f, db),
+		Audit:  auditLog(f, db)},
 		smtpd.Options{
 			Listen: "127.0.0.1:0", Hostname: "mail.example.com", MaxMessage: 2000, MaxRecipients: 5,
 		})

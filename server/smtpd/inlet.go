@@ -24,15 +24,11 @@ import (
 	"github.com/postroom/postroom/server/peers"
 )
 
-// Outbox takes the messages. outbox.Intake implements it.
-type Outbox interface {
-	// SubmitSMTP makes a message durable. A nil error means that it will be delivered, or reported as failed.
-	SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
-}
-
 // Parts are what an inlet calls, all required.
 type Parts struct {
-	Outbox   Outbox
+	// Submit makes a message durable. A nil error means that it will be delivered, or reported as failed. It is
+	// SubmitSMTP of outbox.Intake.
+	Submit   func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
 	Accounts *accounts.Accounts
 	Access   *access.Access
 	Audit    *audit.Log // gets logins
@@ -116,7 +112,7 @@ type listener struct {
 // The caller calls either Run, which closes the listeners, or Close.
 func New(parts Parts, o Options) (*Inlet, error) {
 	switch {
-	case parts.Outbox == nil || parts.Accounts == nil || parts.Access == nil || parts.Audit == nil:
+	case parts.Submit == nil || parts.Accounts == nil || parts.Access == nil || parts.Audit == nil:
 		return nil, errors.New("new SMTP inlet: a part is missing")
 	case o.Listen == "" && o.ListenTLS == "":
 		return nil, errors.New("new SMTP inlet: no address to listen on")

@@ -80,8 +80,9 @@ func setup(t testing.TB, s settings) *world {
 	if s.audit == nil {
 		s.audit = auditLog(t, db)
 	}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: w.outbox, Accounts: knownAccounts(t, db), Access: s.access,
-		Audit: s.audit}, o)
+	inlet, err := smtpd.New(smtpd.Parts{Submit: w.outbox.SubmitSMTP, Accounts: knownAccounts(t, db),
+		Access: s.access,
+		Audit:  s.audit}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
