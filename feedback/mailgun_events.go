@@ -182,7 +182,8 @@ func (m *Mailgun) once(ctx context.Context, address string) (raw []byte, after t
 	defer answer.Body.Close()
 	switch {
 	case answer.StatusCode == http.StatusTooManyRequests:
-		return nil, cmp.Or(dialing.RetryAfter(answer.Header, time.Now()), mailgunPause), errors.New("too many requests")
+		pause := cmp.Or(dialing.RetryAfter(answer.Header, time.Now()), mailgunPause)
+		return nil, pause, errors.New("too many requests")
 	case answer.StatusCode != http.StatusOK:
 		return nil, 0, fmt.Errorf("status %d", answer.StatusCode)
 	}

@@ -21,7 +21,8 @@ import (
 var verbs = []string{
 	"submit", "submit again", "reply", "reply", "work", "work", "work", "thaw", "kill", "sweep", "renew", "note",
 	"advance", "expire", "cancel all",
-	"replay all", "limit", "crowd", "lose task", "archive task", "flush queues", "haunt", "haunt", "race", "race",
+	"replay all", "limit", "crowd", "lose task", "archive task", "flush queues", "haunt", "haunt",
+	"race", "race",
 	"race",
 	"race",
 	"suppress", "suppress", "forgive", "wake", "cancel", "retry", "patch", "replay", "correct", "delete letter",

@@ -148,7 +148,8 @@ func TestTasksChangedInTheDashboard(t *testing.T) {
 		do     func(context.Context, string) error
 		after  map[string]string // state before: state after, or the code of a refusal
 	}{
-		{"delete", b.Operations.TaskDeleted, map[string]string{stateWaiting: "", stateScheduled: "", stateFailed: "",
+		{"delete", b.Operations.TaskDeleted, map[string]string{
+			stateWaiting: "", stateScheduled: "", stateFailed: "",
 			stateActive: "MessageActive", "": ""}},
 		{"archive", b.Operations.TaskArchived, map[string]string{
 			stateWaiting: stateFailed, stateScheduled: stateFailed, stateFailed: stateFailed,

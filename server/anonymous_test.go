@@ -54,8 +54,8 @@ func TestUnknownProviderIsAnsweredUnread(t *testing.T) {
 	}
 }
 
-// TestStalledUnauthenticatedClientsLeaveSubmitsAlone: bodies that were declared large and do not come hold no memory of
-// submits, little of their own, and only a few may be under way.
+// TestStalledUnauthenticatedClientsLeaveSubmitsAlone: bodies that were declared large and do not come hold no
+// memory of submits, little of their own, and only a few may be under way.
 func TestStalledUnauthenticatedClientsLeaveSubmitsAlone(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage, o.BodyMemory = 2<<20, 1 })

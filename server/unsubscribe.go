@@ -37,8 +37,9 @@ type unsubscribeRoutes struct {
 }
 
 func plainPost(path string, h echo.HandlerFunc) route {
-	return route{method: http.MethodPost, path: path, right: public(), audited: unlogged("of unauthenticated clients"),
-		bind: func(*Server, route) echo.HandlerFunc { return h }}
+	return route{method: http.MethodPost, path: path, right: public(),
+		audited: unlogged("of unauthenticated clients"),
+		bind:    func(*Server, route) echo.HandlerFunc { return h }}
 }
 
 // The actions of a form of the pages. They are also the keys of the texts of their buttons.

@@ -35,8 +35,9 @@ func TestParseURL(t *testing.T) {
 			Addrs: []string{"[::1]:6379"}}}, "redis://[::1]:6379"},
 		"unix": {"unix:///run/redis.sock?db=2", target{mode: Single, UniversalOptions: redis.UniversalOptions{
 			Addrs: []string{"/run/redis.sock"}, DB: 2}}, "unix:///run/redis.sock/2"},
-		"unix with user": {"unix://me:pw@/run/r.sock", target{mode: Single, UniversalOptions: redis.UniversalOptions{
-			Addrs: []string{"/run/r.sock"}, Username: "me", Password: "pw"}}, "unix:///run/r.sock"},
+		"unix with user": {"unix://me:pw@/run/r.sock", target{mode: Single,
+			UniversalOptions: redis.UniversalOptions{
+				Addrs: []string{"/run/r.sock"}, Username: "me", Password: "pw"}}, "unix:///run/r.sock"},
 		"sentinel": {"redis+sentinel://me:pw@a,b:7000/mymaster/1?sentinel_user=s&sentinel_password=sp",
 			target{mode: Sentinel, UniversalOptions: redis.UniversalOptions{
 				Addrs: []string{"a:26379", "b:7000"}, MasterName: "mymaster", DB: 1, Username: "me", Password: "pw",
@@ -69,7 +70,8 @@ func TestParseURLWithTLS(t *testing.T) {
 			t.Errorf("%s: %v, %v", url, got, err)
 		}
 	}
-	if got, err := parseURL("rediss://r"); err != nil || got.TLSConfig == nil || got.TLSConfig.InsecureSkipVerify {
+	got, err := parseURL("rediss://r")
+	if err != nil || got.TLSConfig == nil || got.TLSConfig.InsecureSkipVerify {
 		t.Errorf("certificates are not checked: %v, %v", got, err)
 	}
 }

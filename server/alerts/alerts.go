@@ -53,9 +53,10 @@ var (
 
 // remedies are those of all alerts.
 var remedies = map[string]remedy{
-	queueAge:       {"the-queue-grows", step("See the queue", "queue", "/outbox?state=waiting")},
-	queuePaused:    {"the-queue-grows", resume("")},
-	mailFails:      {"mail-fails", step("See what failed", "outbox list --state failed", "/outbox?state=failed")},
+	queueAge:    {"the-queue-grows", step("See the queue", "queue", "/outbox?state=waiting")},
+	queuePaused: {"the-queue-grows", resume("")},
+	mailFails: {"mail-fails",
+		step("See what failed", "outbox list --state failed", "/outbox?state=failed")},
 	accountTrouble: {"an-account-cant-log-in", step("See the accounts", "account list", "/accounts")},
 	outboxFull:     {"the-queue-grows", step("See what waits", "outbox list", "/outbox")},
 	redisMemory:    fixRedis,

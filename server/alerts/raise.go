@@ -210,7 +210,8 @@ func (w *Watch) logRaised(ctx context.Context, s state, err error) {
 }
 
 func (w *Watch) logResolved(ctx context.Context, s state, now time.Time) {
-	w.log.InfoContext(ctx, "alert resolved", append(s.named(), "lasted", now.Sub(s.Since).Truncate(time.Millisecond))...)
+	lasted := now.Sub(s.Since).Truncate(time.Millisecond)
+	w.log.InfoContext(ctx, "alert resolved", append(s.named(), "lasted", lasted)...)
 }
 
 // named returns what the log calls an alert.

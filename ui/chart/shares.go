@@ -97,7 +97,8 @@ func (v *sharesView) draw(c Shares, most float64) {
 			if of := percent(n, r.Whole); of != "" {
 				text, full = text+" · "+of, full+" ("+of+")"
 			}
-			b.Bars = append(b.Bars, bar{Number: i + 1, W: coordinate(c.size(r, i) / most * longest), Y: coordinate(y), H: "11",
+			b.Bars = append(b.Bars, bar{Number: i + 1, W: coordinate(c.size(r, i) / most * longest),
+				Y: coordinate(y), H: "11",
 				Value: coordinate(y + 10), Text: text})
 			said = append(said, full)
 			y += 15

@@ -207,7 +207,10 @@ func pageText(t *testing.T, address string) string {
 	return string(text)
 }
 
-const requestsFile, recordedFile = "../../server/examples/requests.json", "../../server/examples/recorded.json"
+const (
+	requestsFile = "../../server/examples/requests.json"
+	recordedFile = "../../server/examples/recorded.json"
+)
 
 func (s *story) steps(t *testing.T) []step {
 	t.Helper()
