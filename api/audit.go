@@ -16,9 +16,9 @@ const (
 
 // AuditActor is who did something.
 type AuditActor struct {
-	Kind    string `json:"kind" doc:"token, person (in a session), session (of the pages, opened with a token), smtp, stranger (without a valid token), or system"`
+	Kind    string `json:"kind" doc:"token, person (in a session), session (of the pages, opened with a token), smtp, anonymous (without a valid token), or system"`
 	TokenID string `json:"tokenId,omitempty" doc:"Id of the token, also of the one that opened the session"`
-	Name    string `json:"name,omitempty" doc:"Description of the token, or name of the person. Of a stranger whose login was refused: the person of that name"`
+	Name    string `json:"name,omitempty" doc:"Description of the token, or name of the person. Of an unauthenticated client whose login was refused: the person of that name"`
 	Account string `json:"account,omitempty" doc:"The account that the token is bound to, or that the session of the person acts for"`
 	Session string `json:"session,omitempty" doc:"Beginning of the hash of the session's cookie: the same for all that was done in it"`
 	Address string `json:"address,omitempty" doc:"Address of the client"`

@@ -157,7 +157,7 @@ func TestRefusalsAreInTheLog(t *testing.T) {
 		got[e.Action] = e
 	}
 	for action, want := range map[string][2]string{
-		"GET /v1/outbox": {"stranger", "Bad token"}, "POST /v1/account": {"stranger", "Missing authentication"},
+		"GET /v1/outbox": {"anonymous", "Bad token"}, "POST /v1/account": {"anonymous", "Missing authentication"},
 		"GET /v1/settings": {boundToken, "Unauthorized account"}, "GET /v1/account/{account}": {boundToken,
 			"Unauthorized account"},
 		"DELETE /v1/templates/account/{account}": {boundToken, ""},

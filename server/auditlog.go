@@ -13,7 +13,7 @@ type auditRoutes struct{ log *audit.Log }
 
 // auditSelection are the filters of the audit log.
 type auditSelection struct {
-	Who     string    `query:"who" maxLength:"256" doc:"Only by this: name of a token, its id or the first 6 digits or more of it, a session, a client's address, of a person, or token, session, person, smtp, stranger, system"`
+	Who     string    `query:"who" maxLength:"256" doc:"Only by this: name of a token, its id or the first 6 digits or more of it, a session, a client's address, of a person, or token, session, person, smtp, anonymous, system"`
 	Kind    string    `query:"kind" enum:"account,gateway,dkim,template,token,person,session,endpoint,settings,queue,message,suppression,list,segment,subscriber,campaign,documents" doc:"Only about objects of this kind"`
 	ID      string    `query:"id" maxLength:"256" doc:"Only about the object of this id"`
 	Account string    `query:"account" maxLength:"256" doc:"Only about what belongs to this account, or by a token bound to it"`

@@ -118,7 +118,7 @@ func TestRefusedPagesAreInTheAuditLog(t *testing.T) {
 	for _, e := range w.entries() {
 		got[e.Action] = e
 	}
-	for action, who := range map[string]string{"login": "stranger", "GET /log": "stranger",
+	for action, who := range map[string]string{"login": "anonymous", "GET /log": "anonymous",
 		"GET /settings": "op",
 		"GET /audit":    "op"} {
 		if e := got[action]; e.Result != api.AuditRefused || e.Who.Kind != who && e.Who.Name != who ||

@@ -12,7 +12,7 @@ import (
 
 // auditCmd shows the audit log.
 type auditCmd struct {
-	Who     string `placeholder:"WHO" help:"Only by this: name or id of a token, a person, a session, an address, or token, person, session, smtp, stranger, system."`
+	Who     string `placeholder:"WHO" help:"Only by this: name or id of a token, a person, a session, an address, or token, person, session, smtp, anonymous, system."`
 	Kind    string `placeholder:"KIND" help:"Only about this kind: account, gateway, dkim, template, token, person, session, endpoint, settings, queue, message, suppression, list, segment, subscriber, campaign or documents."`
 	ID      string `name:"id" placeholder:"ID" help:"Only about the object of this id."`
 	Account string `placeholder:"ID" help:"Only about what belongs to this account, or by a token bound to it."`

@@ -224,14 +224,14 @@ func TestPagesAndFilters(t *testing.T) {
 	}
 }
 
-// TestStrangersCantFillTheLog: a day of refusals from everywhere.
-func TestStrangersCantFillTheLog(t *testing.T) {
+// TestUnauthenticatedClientsCantFillTheLog: a day of refusals from everywhere.
+func TestUnauthenticatedClientsCantFillTheLog(t *testing.T) {
 	b := setup(t, Options{})
 	sent := 0
 	for minute := range 24 * 60 {
 		for i := range 100 {
 			address := fmt.Sprintf("2001:db8:%x:%x::1", minute, i)
-			b.Note(api.AuditEntry{Who: api.AuditActor{Kind: Stranger, Address: address}, Result: api.AuditRefused,
+			b.Note(api.AuditEntry{Who: api.AuditActor{Kind: Anonymous, Address: address}, Result: api.AuditRefused,
 				Action: "GET /v1/outbox", Reason: "Bad token"})
 			sent++
 		}
@@ -260,7 +260,7 @@ func TestRefusalsOfOneAddressAreOneEntry(t *testing.T) {
 	b := setup(t, Options{})
 	for range 90 {
 		for _, address := range []string{"2001:db8::1", "2001:db8::2"} {
-			b.Note(api.AuditEntry{Who: api.AuditActor{Kind: Stranger, Address: address}, Result: api.AuditRefused,
+			b.Note(api.AuditEntry{Who: api.AuditActor{Kind: Anonymous, Address: address}, Result: api.AuditRefused,
 				Action: "GET /v1/outbox", Reason: "Bad token"})
 		}
 		b.Flush(t.Context())

@@ -13,14 +13,14 @@ import (
 )
 
 // System is the kind of actor of what Postroom does by itself, or an operator at its machine. The others are
-// Token, Session, Person, SMTP and Stranger.
+// Token, Session, Person, SMTP and Anonymous.
 const (
-	System   = "system"
-	Token    = "token"
-	Session  = "session"
-	SMTP     = "smtp"
-	Person   = "person"
-	Stranger = "stranger"
+	System    = "system"
+	Token     = "token"
+	Session   = "session"
+	SMTP      = "smtp"
+	Person    = "person"
+	Anonymous = "anonymous"
 )
 
 // resultTimeout bounds the writing of a result. The client may be gone by then.

@@ -78,7 +78,7 @@ func (l *Log) Note(e api.AuditEntry) {
 	f.add(now)
 }
 
-// network returns what strangers are told apart by: an IPv4 address, or the /64 of an IPv6 address.
+// network returns what tells unauthenticated clients apart: an IPv4 address, or the /64 of an IPv6 address.
 func network(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || a.Unmap().Is4() {
@@ -132,7 +132,7 @@ func (l *Log) due(now time.Time) []api.AuditEntry {
 	}
 	if newHour && f.others.count > 0 {
 		all = append(all, api.AuditEntry{Result: api.AuditRefused, Action: "refusals",
-			Who:   api.AuditActor{Kind: Stranger},
+			Who:   api.AuditActor{Kind: Anonymous},
 			Count: f.others.count, Since: new(f.others.since.UTC()),
 			Reason: fmt.Sprintf("beyond the %d that are told apart in an hour", MaxFolded)})
 		f.others = folded{}

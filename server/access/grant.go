@@ -59,7 +59,7 @@ func (g *Grant) Allows(scope api.Scope) bool {
 // Actor returns who the bearer is, for the audit log. A nil Grant is an unauthenticated client.
 func (g *Grant) Actor(address string) api.AuditActor {
 	if g == nil {
-		return api.AuditActor{Kind: "stranger", Address: address}
+		return api.AuditActor{Kind: "anonymous", Address: address}
 	}
 	kind := "token"
 	switch {

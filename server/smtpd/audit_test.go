@@ -25,7 +25,7 @@ func TestLoginsAreInTheAuditLog(t *testing.T) {
 	for _, e := range page.Entries {
 		switch {
 		case e.Result == api.AuditDone && e.Who.Kind == "smtp" && e.Count == 2 && e.Who.Address == "127.0.0.1":
-		case e.Result == api.AuditRefused && e.Who.Kind == "stranger" && e.Count == 1 && e.Reason != "":
+		case e.Result == api.AuditRefused && e.Who.Kind == "anonymous" && e.Count == 1 && e.Reason != "":
 		default:
 			t.Errorf("%+v", e)
 		}
