@@ -72,7 +72,8 @@ func TestEmbeddedKeepsItsDataOverARestart(t *testing.T) {
 func TestEmbeddedHasALimitOfMemory(t *testing.T) {
 	t.Parallel()
 	const limit = 16 << 20
-	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(), MaxMemory: limit})
+	// With fsync each second Redis answers before it writes, while a disk is slow (flushAppendOnlyFile).
+	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(), MaxMemory: limit, Fsync: "always"})
 	if err != nil {
 		t.Fatal(err)
 	}
