@@ -80,7 +80,7 @@ func exerciseCampaigns(t *testing.T, base string, client *api.Client, relay *tes
 	apptest.Eventually(t, "somebody left", func() bool { return apptest.Stats(t, client, "flyer").Left == 1 })
 }
 
-// exerciseDigests mails a digest of more events than are kept one by one, and lets others wait.
+// exerciseDigests mails a digest of more events than are kept one by one, removes one, and lets others wait.
 func exerciseDigests(t *testing.T, client *api.Client) {
 	t.Helper()
 	ctx := t.Context()
@@ -115,6 +115,9 @@ func exerciseDigests(t *testing.T, client *api.Client) {
 		return err == nil && run.State == api.DigestSent && run.Events == 8
 	})
 	hand(8, 16)
+	_, err = api.DeleteDigestEvents.Do(ctx, client, api.DigestEventRemoval{Recipients: []string{"u1"},
+		Key: "k15"})
+	must(err)
 	later := time.Now().Add(time.Hour)
 	_, err = api.PatchDigestRecipient.Do(ctx, client, api.DigestRecipientRequest{PausedUntil: &later}, "u1")
 	must(err)

@@ -186,6 +186,29 @@ func TestTheKeyOfAnEventThatWasRemoved(t *testing.T) {
 	}
 }
 
+// TestARemovalWhoseAnswerWasLost says what it removed, although its script ran twice.
+func TestARemovalWhoseAnswerWasLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *digest.Options) { o.Keep = 2 })
+	keyed := about("ann", "1", "Bo")
+	keyed.IdempotencyKey = "k"
+	b.add(t, about("ann", "2", "Bo"), about("ann", "2", "Cy"), about("ann", "2", "Di"), keyed)
+	b.db.Client().AddHook(repeating{})
+	for _, q := range []struct {
+		removal api.DigestEventRemoval
+		want    int
+	}{
+		{api.DigestEventRemoval{Key: "k"}, 1},
+		{api.DigestEventRemoval{Key: "k"}, 0}, // another call
+		{api.DigestEventRemoval{Category: "comment", EntityType: "post", EntityID: "2"}, 3},
+	} {
+		q.removal.Recipients = []string{"ann"}
+		if got, err := b.Remove(t.Context(), "", q.removal); err != nil || got.Deleted != q.want {
+			t.Errorf("%+v: %+v, %v, want %d", q.removal, got, err, q.want)
+		}
+	}
+}
+
 // TestAKeyBeyondKeepIsNotReached: the answer says how to remove such an event.
 func TestAKeyBeyondKeepIsNotReached(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package digest
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -187,7 +188,7 @@ func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEvent
 		return answer, err
 	}
 	for _, id := range q.Recipients {
-		n, older, err := r.remove(ctx, readerKey{account, id}, q)
+		n, older, err := r.purge(ctx, readerKey{account, id}, q)
 		if answer.Deleted += n; err != nil {
 			return answer, err
 		}
@@ -200,8 +201,7 @@ func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEvent
 	return answer, nil
 }
 
-func (r *Recipients) remove(ctx context.Context, k readerKey, q api.DigestEventRemoval) (
-	n, older int, _ error) {
+func (r *Recipients) purge(ctx context.Context, k readerKey, q api.DigestEventRemoval) (n, old int, _ error) {
 	one, err := r.read(ctx, k)
 	if err != nil {
 		return 0, 0, err
@@ -212,7 +212,8 @@ func (r *Recipients) remove(ctx context.Context, k readerKey, q api.DigestEventR
 		args.ID = keyID(k.account, k.id, q.Key)
 	}
 	day := today(r.opts.Now())
-	keys := []string{k.known(day - 2), k.known(day - 1), k.known(day), k.known(day + 1)}
+	keys := []string{k.known(day - 2), k.known(day - 1), k.known(day), k.known(day + 1),
+		redisdb.Key(k.shard(), "digest-removal", rand.Text())}
 	for _, category := range one.categories {
 		if q.Key != "" || strings.TrimPrefix(category, urgentCategory) == q.Category {
 			keys = append(keys, k.events(category))
@@ -223,9 +224,9 @@ func (r *Recipients) remove(ctx context.Context, k readerKey, q api.DigestEventR
 		return 0, 0, redisdb.Failed(err, "remove events of %s", k)
 	}
 	for _, row := range rows {
-		n, older = n+row.Deleted, older+row.Older
+		n, old = n+row.Deleted, old+row.Older
 	}
-	return n, older, nil
+	return n, old, nil
 }
 
 // Times returns when a preference comes, without the stagger of a recipient.

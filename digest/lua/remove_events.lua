@@ -1,12 +1,16 @@
 -- remove_events deletes events that wait: one by its id, or those about one entity.
 --
--- KEYS[1..4] the recipient's keys known by day, KEYS[5...] lists of events
+-- KEYS[1..4] the recipient's keys known by day, KEYS[5] the answer to this call, KEYS[6...] lists of events
 -- ARGV: id group entity
 --   id      of 20 characters; '': all of the entity
 --   group   its group in <list>:older
 --   entity  its type and id, as in lines: "post","17",
 -- Rows: deleted older
 --   older  events of the list that a key can't reach
+-- The client of Redis repeats a call whose answer it lost, so the answer is kept for a minute.
+local answered = redis.call('GET', KEYS[5])
+if answered then return cjson.decode(answered) end
+
 -- The state of a key whose event is deleted becomes that, so that its repetition is answered truly.
 local function forsake(key)
   for day = 1, 4 do
@@ -16,7 +20,7 @@ local function forsake(key)
 end
 
 local rows = {}
-for n = 5, #KEYS do
+for n = 6, #KEYS do
   local list, deleted = KEYS[n], 0
   for _, line in ipairs(redis.call('LRANGE', list, 0, -1)) do
     local its = string.sub(line, 5, 24) == id
@@ -38,4 +42,5 @@ for n = 5, #KEYS do
   local older = redis.call('HGET', list .. ':older', 'n') or 0
   rows[#rows + 1] = ROW
 end
+redis.call('SET', KEYS[5], cjson.encode(rows), 'EX', 60)
 return rows

@@ -264,10 +264,9 @@ var askIn = []struct {
 }
 
 // AskLanguages returns the languages that Postroom asks in.
-func AskLanguages() []string {
-	all := make([]string, len(askIn))
-	for i, l := range askIn {
-		all[i] = l.language
+func AskLanguages() (all []string) {
+	for _, l := range askIn {
+		all = append(all, l.language)
 	}
 	return all
 }
