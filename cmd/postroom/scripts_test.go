@@ -43,8 +43,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": func(ts *testscript.TestScript, _ bool, args []string) { serveScript(t, ts, args) },
 			"halt":  haltScript, "mails": mailsScript, "answer": answerScript, "until": untilScript,
+			"postroom": postroomScript,
 		},
-		RequireExplicitExec: true,
 	})
 }
 
@@ -215,16 +215,17 @@ func mailsScript(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// untilScript runs a command again and again until its output matches: until PATTERN COMMAND [ARGUMENT…].
+// untilScript runs a command again and again until its output matches: until PATTERN postroom ARGUMENT….
 func untilScript(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
 	for late := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		err := ts.Exec(args[1], args[2:]...)
-		if got := ts.ReadFile("stdout"); err == nil && want.MatchString(got) {
+		p := typeIn(ts, args[2:])
+		if p.Code == 0 && want.Match(p.Out) {
+			_, _ = ts.Stdout().Write(p.Out) // a strings.Builder
 			return
 		} else if time.Now().After(late) {
-			ts.Fatalf("%v never gave %s, but at last %s", args[1:], want, got)
+			ts.Fatalf("%v never gave %s, but at last %s", args, want, p.Out)
 		}
 	}
 }
