@@ -3,6 +3,7 @@ package apptest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -107,6 +108,7 @@ const TestToken = "0123456789abcdef0123456789abcdef"
 func Spawn(t *testing.T, set map[string]string) *Process {
 	t.Helper()
 	set["http.listen"], set["token"], set["log.level"] = "127.0.0.1:0", TestToken, "warn"
+	set["documents.store"] = cmp.Or(set["documents.store"], Store)
 	raw, err := json.Marshal(set)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"testing"
@@ -22,10 +23,15 @@ func RunLogging(t testing.TB, set map[string]string, logger *slog.Logger) *app.A
 	return RunWith(t, set, app.Options{Logger: logger})
 }
 
+// Store is the setting documents.store of a package's tests. TestMain sets it to none where no test searches,
+// because an index takes more time than most of what tests do.
+var Store = "embedded"
+
 // RunWith is Run with options of its own.
 func RunWith(t testing.TB, set map[string]string, o app.Options) *app.App {
 	t.Helper()
 	set["http.listen"], set["data"] = "127.0.0.1:0", t.TempDir()
+	set["documents.store"] = cmp.Or(set["documents.store"], Store)
 	loaded, err := config.Load(config.Sources{Flags: set})
 	if err != nil {
 		t.Fatal(err)

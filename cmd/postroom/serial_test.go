@@ -114,7 +114,8 @@ func typeIn(ts *testscript.TestScript, args []string) printed {
 	ts.Check(ts.Exec("sh", "-c", `env -0 >"$TMPDIR/env" && cat >"$TMPDIR/in"`))
 	env, err := os.ReadFile(filepath.Join(ts.Getenv("TMPDIR"), "env"))
 	ts.Check(err)
-	l := line{Args: args, Dir: ts.MkAbs("."), Env: strings.Split(strings.TrimSuffix(string(env), "\x00"), "\x00")}
+	l := line{Args: args, Dir: ts.MkAbs("."),
+		Env: strings.Split(strings.TrimSuffix(string(env), "\x00"), "\x00")}
 	l.In, err = os.ReadFile(filepath.Join(ts.Getenv("TMPDIR"), "in"))
 	ts.Check(err)
 	var s *serial

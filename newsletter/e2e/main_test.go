@@ -7,4 +7,7 @@ import (
 	"github.com/postroom/postroom/app/apptest"
 )
 
-func TestMain(m *testing.M) { os.Exit(apptest.Main(m)) }
+func TestMain(m *testing.M) {
+	apptest.Store = "none"
+	os.Exit(apptest.Main(m))
+}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"flag"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -118,15 +119,14 @@ func sameLinks(t *testing.T, m Mail) {
 	}
 }
 
+var rounds = flag.Int("rounds", 3000, "random pages to render; 30000 take a minute with the race detector")
+
 // TestShapesChangeNothing renders random html with random values: what is kept of earlier mail must not show.
 func TestShapesChangeNothing(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(1, 2))
-	shaped, rounds := 0, 30_000
-	if testing.Short() {
-		rounds = 3_000
-	}
-	for range rounds {
+	shaped := 0
+	for range *rounds {
 		var source strings.Builder
 		for range 1 + dice.IntN(7) {
 			source.WriteString(pick(dice, pieces))
@@ -144,8 +144,8 @@ func TestShapesChangeNothing(t *testing.T) {
 			shaped++
 		}
 	}
-	if shaped < rounds/5 {
-		t.Errorf("only %d of %d had a shape", shaped, rounds)
+	if shaped < *rounds/5 {
+		t.Errorf("only %d of %d had a shape", shaped, *rounds)
 	}
 }
 
