@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch size generated bench chaos fair generate fuzz vuln sbom tools screenshots clean
+.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch size generated bench profile chaos fair generate fuzz vuln sbom tools screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -69,6 +69,9 @@ generate: ## Write the generated files anew
 
 bench: build ## Measure, and print ratios; takes some minutes (docs/performance.md)
 	$(GO) run ./bench
+
+profile: ## Write processor and memory profiles of each row of make bench; see: go tool pprof data/profiles/submit.cpu
+	$(GO) run ./bench -profile data/profiles
 
 CHAOS ?= -for 10m
 

@@ -1,137 +1,134 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"os"
-	"time"
+	"slices"
+	"strings"
 
-	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// emailEngineBest is the highest rate, in messages a second, that EmailEngine 2.79.2 reached from submit to
-// SMTP on two cores.
-const emailEngineBest = 32
+// options are the flags.
+type options struct {
+	only     string
+	rounds   int
+	messages int
+	before   string
+	profile  string
+}
+
+// row is a row of the table: a scenario that is measured in each round.
+type row struct {
+	name, what string
+	of         string // the bare row that its rate is divided by; empty: none
+	bare       func(context.Context, options) (values, error)
+	run        func(context.Context, *bed, int) (values, error) // with a Postroom; the number is options.messages
+	settings   map[string]string
+}
+
+func rows() []row {
+	html, text := campaign("html"), campaign("text")
+	return []row{
+		{name: "smtp", what: "the SMTP client alone: no queue, no record", bare: rawSMTP},
+		{name: "set", what: "SET of 4 KiB in Redis, 50 clients", bare: rawSet},
+		{name: "enqueue", what: "asynq alone: enqueue, 50 clients", bare: rawEnqueue},
+		{name: "process", what: "asynq alone: process, 50 workers", bare: rawProcess},
+		{name: "rest", what: "nothing to do, a second of it", run: atRest},
+		{name: "accept", what: "submits over HTTP, 50 clients; nothing is delivered", of: "enqueue", run: accept},
+		{name: "drain", what: "what waits goes to the sink", of: "process", run: drain},
+		{name: "submit", what: "submits over HTTP to the sink, 50 clients", of: "smtp", run: submit},
+		{name: "steady100", what: "100 submits a second to the sink", run: steadily(100)},
+		{name: "steady500", what: "500 submits a second to the sink", run: steadily(500)},
+		{name: "pickup", what: "one message at a time, from its submit to the sink", run: pickup},
+		{name: "list", what: "pages of GET /v1/outbox with 10,000 messages", run: list},
+		{name: "slow", what: "submits to a relay that takes 10 ms for each, 10 connections", of: "smtp-slow",
+			run: submit, settings: map[string]string{slowRelay: "yes"}},
+		{name: "smtp-slow", what: "the SMTP client alone to that relay", bare: rawSlowSMTP},
+		{name: "bulk", what: "mail merges of 1,000 to the sink", of: "smtp", run: bulk},
+		{name: "campaign-text", what: "a campaign of 4 KiB of text", of: "smtp", run: text,
+			settings: map[string]string{"serviceUrl": "https://news.example.com"}},
+		{name: "campaign-html", what: "a campaign of 2.2 KB of HTML with two values and a link", of: "smtp",
+			run: html, settings: map[string]string{"serviceUrl": "https://news.example.com"}},
+		{name: "digest", what: "digests of five events to the sink", run: digests},
+	}
+}
 
 func main() {
-	messages := flag.Int("messages", 20_000, "messages of a throughput run")
-	senders := flag.Int("senders", 50, "concurrent senders")
-	campaign := flag.String("campaign", "", "measure only a campaign of this mail: text or html")
-	people := flag.Int("people", 100_000, "people of the campaign")
-	profile := flag.String("profile", "", "file for a profile of the campaign, with the relay in the same process")
+	var o options
+	flag.StringVar(&o.only, "only", "", "rows to measure, separated by commas, such as smtp,submit (default all)")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often each row is measured, in turns with the others")
+	flag.IntVar(&o.messages, "messages", 10_000, "messages of a row")
+	flag.StringVar(&o.before, "before", "", "another build of this `program`, measured in turns with this one")
+	flag.StringVar(&o.profile, "profile", "", "`directory` for profiles of each row; Postroom runs in this process")
 	rig.Main("bench", func(ctx context.Context) error {
-		if *campaign != "" {
-			return measureCampaign(ctx, *campaign, *people, *profile)
-		}
-		if err := againstSlowRelay(ctx, *messages/5, *senders); err != nil {
+		chosen, err := choose(rows(), o.only)
+		if err != nil {
 			return err
 		}
-		return againstSink(ctx, *messages, *senders)
-	})
-}
-
-// againstSlowRelay compares throughput with a slow relay: relays write a message to disk before they answer.
-func againstSlowRelay(ctx context.Context, messages, senders int) error {
-	relay, err := testsmtp.New(testsmtp.Options{
-		Discard: true, Respond: func(c testsmtp.Command) testsmtp.Action {
-			if c.Verb == "DOT" {
-				return testsmtp.Action{Delay: 10 * time.Millisecond}
+		if o.profile != "" {
+			if err := os.MkdirAll(o.profile, 0o750); err != nil {
+				return err
 			}
-			return testsmtp.Action{}
-		}})
-	if err != nil {
-		return err
-	}
-	defer relay.Close()
-	raw, err := rawRate(ctx, relay.Addr(), 0, messages, senders)
-	if err != nil {
-		return err
-	}
-	return withPostroom(ctx, relay, func(p *postroom) error {
-		through, err := p.throughput(ctx, relay, messages, senders)
-		if err != nil {
-			return err
+			o.rounds, o.before = 1, ""
 		}
-		rig.Title("A relay that takes 10 ms for each message, over 10 connections")
-		rig.Tell("the SMTP client alone", rig.PerSecond(raw))
-		rig.Tell("submit over HTTP to SMTP", rig.PerSecond(through))
-		rig.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
-		return nil
+		return measure(ctx, chosen, o)
 	})
 }
 
-// againstSink measures with a relay that costs nothing, so that only Postroom is measured.
-func againstSink(ctx context.Context, messages, senders int) error {
-	sink, err := testsmtp.New(testsmtp.Options{Discard: true})
-	if err != nil {
-		return err
+// choose returns the rows of these names, or all.
+func choose(all []row, only string) ([]row, error) {
+	if only == "" {
+		return all, nil
 	}
-	defer sink.Close()
-	raw, err := rawRate(ctx, sink.Addr(), 0, messages, senders)
-	if err != nil {
-		return err
-	}
-	return withPostroom(ctx, sink, func(p *postroom) error {
-		before := rig.Self().CPU()
-		through, err := p.throughput(ctx, sink, messages, senders)
-		used := rig.Self().CPU() - before
-		if err != nil {
-			return err
+	var chosen []row
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(all, func(r row) bool { return r.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-only: there is no row %q", name)
 		}
-		rig.Title("A sink on the same machine that takes everything at once")
-		rig.Tell("the SMTP client alone", rig.PerSecond(raw))
-		rig.Tell("submit over HTTP to SMTP", rig.PerSecond(through))
-		rig.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
-		rig.Row("  ÷ EmailEngine's best", fmt.Sprintf("%.0f", through/emailEngineBest), "at least 60",
-			through/emailEngineBest >= 60)
-		rig.Tell("  CPU time a message, client and sink included, Redis not",
-			(used / time.Duration(messages)).Round(time.Microsecond).String())
-		return p.latencies(ctx, sink)
-	})
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
 }
 
-// latencies measures the delays that a user sees.
-func (p *postroom) latencies(ctx context.Context, sink *testsmtp.Server) error {
-	accept, err := rig.Steadily(ctx, 5000, 500, p.submitNow)
-	if err != nil {
-		return err
+// measure measures the rows in turns and prints the table.
+func measure(ctx context.Context, chosen []row, o options) error {
+	subjects := []string{""}
+	if o.before != "" {
+		subjects = []string{o.before, ""}
 	}
-	rig.Row("accept at 500 submits/s, p50 / p99", accept.String(), "p99 under 10ms",
-		accept.P99 < 10*time.Millisecond)
-	pickup, err := p.pickup(ctx, sink, 100)
-	if err != nil {
-		return err
+	t := newTable(chosen, o.before != "")
+	for round := range o.rounds {
+		for _, r := range chosen {
+			for _, program := range subjects {
+				if r.bare != nil && program != "" {
+					continue // it has no Postroom
+				}
+				fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, o.rounds, r.name)
+				got, err := once(ctx, r, program, o)
+				if err != nil {
+					return fmt.Errorf("%s: %w", r.name, err)
+				}
+				t.add(r.name, program != "", got)
+			}
+		}
 	}
-	rig.Row("idle system, submit to relay, p50 / p99", pickup.String(), "p50 under 10ms",
-		pickup.P50 < 10*time.Millisecond)
-	list, err := p.list(ctx, 10_000)
-	if err != nil {
-		return err
-	}
-	rig.Row("GET /v1/outbox, 10,000 queued, slowest page", list.String(), "under 50ms",
-		list < 50*time.Millisecond)
+	t.print()
 	return nil
 }
 
-// postroom is a Postroom with an embedded Redis.
-type postroom struct{ client *api.Client }
-
-// withPostroom runs a Postroom that sends to a relay while do runs.
-func withPostroom(ctx context.Context, relay *testsmtp.Server, do func(*postroom) error) error {
-	dir, err := os.MkdirTemp("", "postroom-bench-")
-	if err != nil {
-		return err
+// once measures a row once.
+func once(ctx context.Context, r row, program string, o options) (values, error) {
+	if r.bare != nil {
+		return r.bare(ctx, o)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	a, stop, err := rig.Within(ctx, map[string]string{"data": dir, "smtp": relay.URL(),
-		"from": "bench@example.com"})
+	b, err := openBed(ctx, program, o.profile, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = do(&postroom{client: rig.ClientWith(a.URL(), a.Token(), 200, 30*time.Second)})
-	return cmp.Or(err, stop())
+	defer b.Close()
+	return r.run(ctx, b, o.messages)
 }

@@ -78,6 +78,7 @@ func TestClocksAMinuteApart(t *testing.T) {
 					t.Errorf("the next attempt does not wait for its time: %s, %v", v, err)
 				}
 			}
+			right.countAll(t)
 			if counted := counted(t, db); counted["queued"] != 2 || counted["attempts"] != 2 {
 				t.Errorf("counted in this minute and the last: %v", counted)
 			}

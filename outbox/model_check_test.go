@@ -380,6 +380,9 @@ func acceptedByDay(m *model) (sum int) {
 
 // counters sums the counters of all minutes and lanes.
 func (m *model) counters() map[string]int {
+	if err := (&Counts{m.store}).countNew(m.ctx); err != nil {
+		m.rt.Fatal(err)
+	}
 	count := map[string]int{}
 	for p := range m.store.DB.Partitions() {
 		prefix := redisdb.Key(p, "stats") + ":"

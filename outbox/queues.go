@@ -247,6 +247,9 @@ func laterCounters(n map[string]int) api.LaterCounters {
 func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day,
 	period map[string]int, _ error) {
 	hour, day, period = map[string]int{}, map[string]int{}, map[string]int{}
+	if err := (&Counts{qs.store}).countNew(ctx); err != nil {
+		return nil, nil, nil, err
+	}
 	minutes := int64(cmp.Or(q.Seconds, 3600)+59) / 60
 	minute := redisdb.Millis(now) / 60_000
 	pipe := qs.DB.Client().Pipeline()

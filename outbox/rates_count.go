@@ -179,7 +179,8 @@ func (r *Counts) count(ctx context.Context, p int, former string, entries []redi
 // tally adds up the numbers of events. An event that cannot be read counts nothing.
 func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 	sums, now := map[cell]*tallied{}, r.clock.Now()
-	events := map[[2]string]int{} // by account and type
+	events := map[[2]string]int{}  // by account and type
+	minutes := map[[2]string]int{} // by account ("": all), and by name, lane and minute
 	var undone []string
 	for _, entry := range entries {
 		line, _ := entry.Values["e"].(string)
@@ -189,6 +190,11 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 		}
 		if text, _ := entry.Values["u"].(string); text != "" {
 			undone = append(undone, strings.Split(text, "\n")...)
+		}
+		counted, _ := entry.Values["n"].(string)
+		for name := range strings.FieldsSeq(counted) {
+			minutes[[2]string{"", name}]++
+			minutes[[2]string{e.Account, name}]++
 		}
 		if e.Account != "" && e.Type != event.MessageQueued {
 			events[[2]string{e.Account, string(e.Type)}]++
@@ -204,7 +210,16 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 	for e, n := range events {
 		cells = append(cells, fmt.Sprintf("#\t%s\t%s\t%d", e[0], e[1], n))
 	}
+	for m, n := range minutes {
+		cells = append(cells, minuteCell(m[0], m[1], n))
+	}
 	return append(cells, undone...) // they may take back what has just been added
+}
+
+// minuteCell is a cell of a counter of a minute, which is counted as "name:lane:minute".
+func minuteCell(account, counted string, n int) string {
+	at := strings.LastIndexByte(counted, ':')
+	return fmt.Sprintf(":\t%s\t%s\t%s\t%d", account, counted[:at], counted[at+1:], n)
 }
 
 // cellsOf returns counters as rates.lua takes them: sorted, so that among many tags of a batch the same ones
@@ -226,7 +241,7 @@ func cellsOf(sums map[cell]*tallied) (cells []string) {
 // undone returns the cells that take back the failures of a dead letter, which is replayed: it is counted by
 // what becomes of it. Those before an earlier replay were taken back then.
 func (r row) undone(now time.Time) []string {
-	sums := map[cell]*tallied{}
+	sums, counted := map[cell]*tallied{}, ""
 	for _, past := range r.events() {
 		switch event.Type(past.Event) {
 		case event.MessageReplayed:
@@ -238,12 +253,17 @@ func (r row) undone(now time.Time) []string {
 				e.Data.Gateway, e.Data.LocalAddress = a.Gateway, a.Address
 			}
 			e.add(sums, columnFailed, now)
+			counted = fmt.Sprintf("failed:%s:%d", r.lane, redisdb.Millis(past.Date)/60_000)
 		}
 	}
 	for _, sum := range sums {
 		sum[columnFailed] = -sum[columnFailed]
 	}
-	return cellsOf(sums)
+	cells := cellsOf(sums)
+	if counted != "" {
+		cells = append(cells, minuteCell("", counted, -1), minuteCell(r.envelope.Account, counted, -1))
+	}
+	return cells
 }
 
 // add adds an event about some recipients to the counters that it belongs to.

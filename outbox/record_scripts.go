@@ -48,7 +48,7 @@ var (
 	eraseScript   = redisdb.NewScript[eraseArgs, outcomeWord]("outbox/erase", lua("erase"), prelude)
 	expungeScript = redisdb.NewScript[expungeArgs, int]("outbox/expunge", lua("expunge"), prelude)
 	purgeScript   = redisdb.NewScript[purgeArgs, int]("outbox/purge", lua("purge"), prelude)
-	ratesScript   = redisdb.NewScript[ratesArgs, outcomeWord]("outbox/rates", lua("rates"))
+	ratesScript   = redisdb.NewScript[ratesArgs, outcomeWord]("outbox/rates", lua("rates"), prelude)
 	resealScript  = redisdb.NewScript[resealArgs, bool]("outbox/reseal", lua("reseal"), prelude)
 	indexedScript = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
 )

@@ -80,9 +80,15 @@ func Ready(address string) { fmt.Println(ready + address) }
 
 // Command returns the command that starts this program again, as a Postroom with these settings and no
 // others.
-func Command(settings map[string]string) *exec.Cmd {
-	self, err := os.Executable()
-	cmd := exec.Command(self) //nolint:gosec // this program
+func Command(settings map[string]string) *exec.Cmd { return CommandOf("", settings) }
+
+// CommandOf is Command for another build of this program; empty: this one.
+func CommandOf(program string, settings map[string]string) *exec.Cmd {
+	var err error
+	if program == "" {
+		program, err = os.Executable()
+	}
+	cmd := exec.Command(program) //nolint:gosec // a build of this program
 	cmd.Err = err
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "POSTROOM_") { // the user's settings are not those of the processes

@@ -71,6 +71,17 @@ func (p *Process) Stop() {
 	}
 }
 
+// Memory is the memory that the process occupies now, in bytes; 0 without /proc.
+func (p *Process) Memory() int {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	fields := strings.Fields(string(raw))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.Atoi(fields[1])
+	return pages * os.Getpagesize()
+}
+
 // ticks is the number of units of CPU time in a second of /proc, on every Linux.
 const ticks = 100
 

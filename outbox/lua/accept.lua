@@ -118,12 +118,12 @@ note('size', size)
 note('token', token)
 note('v', version)
 redis.call('HSET', KEYS[1], unpack(record))
-redis.call('SET', envelope_key(id), envelope)
 if incoming then
+  redis.call('SET', envelope_key(id), envelope)
   redis.call('RENAME', incoming, content_key(id))
   redis.call('PERSIST', content_key(id))
 else
-  redis.call('SET', content_key(id), content)
+  redis.call('MSET', envelope_key(id), envelope, content_key(id), content)
 end
 local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank, size = size,
   token = token ~= '' and token}
@@ -149,7 +149,11 @@ if key then
     take_merge(merge, stored(fingerprint))
   end
 end
-count(now, at, 'queued')
 note_addressed(id, addressed, keep_addressed)
-if event ~= '' then emit(event) end
+if event ~= '' then
+  count(now, at, 'queued')
+  emit(event)
+else
+  for _, of in ipairs({'', account}) do count_minute(of, 'queued:' .. lane, math.floor(tonumber(now) / 60000), 1) end
+end
 return word

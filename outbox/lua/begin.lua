@@ -23,7 +23,7 @@
 -- its lease has ended: only expire_leases.lua ends a lease, so that one place judges a lost attempt.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
-  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank', 'woken')
+  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank', 'woken', 'size')
 if not m[1] then
   if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return GONE end
   return UNKNOWN
@@ -54,8 +54,13 @@ redis.call('ZREM', prefix .. 'unqueued', id)
 redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', lease_until, 'began', now, 'doubt', '')
 if m[15] or m[16] or m[17] or m[23] then redis.call('HDEL', KEYS[1], 'reservation', 'urgent', 'reason', 'held', 'woken') end
 local passes = (m[16] or m[23] or at.rank == '-1') and '1' or ''
-local envelope, status = redis.call('GET', envelope_key(id)) or '', redis.call('GET', status_key(id)) or ''
-local small = shared ~= '' or redis.call('STRLEN', content_key(id)) <= tonumber(content_most)
-local content = small and redis.call('GET', content_key(id)) or ''
-local cleared = m[21] and KEYS[2] and redis.call('GET', KEYS[2]) == m[21] and '1' or ''
+-- a message that is small needs no look at how small its content was packed
+local small = shared ~= '' or tonumber(m[24] or content_most) < tonumber(content_most) or
+  redis.call('STRLEN', content_key(id)) <= tonumber(content_most)
+local wanted = {envelope_key(id), status_key(id)}
+if small then wanted[3] = content_key(id) end
+if KEYS[2] then wanted[#wanted + 1] = KEYS[2] end
+local parts = redis.call('MGET', unpack(wanted))
+local envelope, status, content = parts[1] or '', parts[2] or '', small and parts[3] or ''
+local cleared = m[21] and KEYS[2] and parts[#wanted] == m[21] and '1' or ''
 return GO

@@ -31,7 +31,7 @@ if outcome ~= '' then
     if logged then enlist(outcome_key(lane, outcome), {account = account, created = created}, id) end
   end
 end
-if counter ~= '' then count(now, {lane = lane, account = account}, counter) end
+if counter ~= '' then count(now, {lane = lane}, counter) end
 local first = redis.call('HSETNX', key, once, '')
-redis.call('XADD', prefix .. 'events', '*', 'e', event, 'f', first == 1 and '1' or '')
+emit(event, 'f', first == 1 and '1' or '')
 return NEW

@@ -17,25 +17,33 @@ local function held_key(hold) return prefix .. 'held:' .. hold end
 local function shared_kept_key(name) return prefix .. 'sharedKept:' .. name end
 local function idempotency_key(hash) return prefix .. 'idempotency:' .. hash end
 
--- emit appends an event to the stream; emit_all appends those in ARGV from an index on.
-local function emit(event) redis.call('XADD', prefix .. 'events', '*', 'e', event) end
-local function emit_all(first)
-  for i = first, #ARGV do emit(ARGV[i]) end
+-- count_minute adds to a counter of a minute. The minutes of an hour share a hash, which lives a little longer than the
+-- longest window. A negative number takes back what is still there.
+local function count_minute(account, counter, minute, number)
+  local key, field = prefix .. 'stats:' .. math.floor(minute / 60), counter .. ':' .. (minute % 60)
+  if account ~= '' then key = key .. ':' .. account end
+  if number < 0 and tonumber(redis.call('HGET', key, field) or 0) + number < 0 then return end
+  if redis.call('HINCRBY', key, field, number) == number then redis.call('EXPIRE', key, 93600) end
 end
 
--- count adds one to a counter of the current minute: of all accounts and of this one. The minutes of an hour share a
--- hash, which lives a little longer than the longest window. With back, it takes back what it added at that time, if that
--- is kept.
-local function count(now, at, name, back)
-  local minute = math.floor(tonumber(now) / 60000)
-  local all, field = prefix .. 'stats:' .. math.floor(minute / 60), name .. ':' .. at.lane .. ':' .. (minute % 60)
-  for _, key in ipairs({all, all .. ':' .. at.account}) do
-    if back then
-      if tonumber(redis.call('HGET', key, field) or 0) > 0 then redis.call('HINCRBY', key, field, -1) end
-    elseif redis.call('HINCRBY', key, field, 1) == 1 then
-      redis.call('EXPIRE', key, 93600)
-    end
-  end
+-- count adds one to a counter of the current minute. The next event carries it, in its field n, and rates.lua adds it: so
+-- counting costs the scripts of a message nothing. Each script that counts emits an event afterwards.
+local counted = {}
+local function count(now, at, name)
+  counted[#counted + 1] = name .. ':' .. at.lane .. ':' .. math.floor(tonumber(now) / 60000)
+end
+
+-- emit appends an event to the stream, with a field and its value, if they are given; emit_all appends those in ARGV from
+-- an index on.
+local function emit(event, field, value)
+  local entry = {'e', event}
+  if #counted > 0 then entry[3], entry[4] = 'n', table.concat(counted, ' ') end
+  if field then entry[#entry + 1], entry[#entry + 2] = field, value end
+  redis.call('XADD', prefix .. 'events', '*', unpack(entry))
+  counted = {}
+end
+local function emit_all(first)
+  for i = first, #ARGV do emit(ARGV[i]) end
 end
 
 -- enlist adds a message to an index and to the account's part of it; strike removes it.

@@ -6,14 +6,13 @@
 --   last        id of the last event that is counted now
 --   events      how many are counted now
 --   parts_most  tags, lists or domains of an account that a day counts apart; further ones count together
---   cells       day, hour, account, part and numbers, separated by tabs; or #, account, event and number
+--   cells       day, hour, account, part and numbers, separated by tabs; or #, account, event and number; or :, account,
+--               counter (name:lane), minute since 1970 and number
 -- Answer: OK
 -- Answer: MOVED
 --   MOVED  somebody counted events after former: nothing was done
 -- Atomic because an event is counted exactly once if the group moves with the numbers. No event is delivered to the
 -- group. So Redis notes nothing about each event, and the lag of the group is right for the trimming of the stream.
-
-local prefix = string.match(KEYS[1], '^(.-})') .. ':'
 
 -- info returns fields and values of an answer of XINFO as a table.
 local function info(answer)
@@ -75,7 +74,14 @@ end
 
 for i = cells, #ARGV do
   local account, event, number = string.match(ARGV[i], '^#\t([^\t]*)\t(%a+)\t(%d+)$')
-  if account then count(account, event, number) else add_cell(ARGV[i]) end
+  local of, counter, minute, times = string.match(ARGV[i], '^:\t([^\t]*)\t([%a:]+)\t(%d+)\t(-?%d+)$')
+  if account then
+    count(account, event, number)
+  elseif of then
+    count_minute(of, counter, tonumber(minute), tonumber(times))
+  else
+    add_cell(ARGV[i])
+  end
 end
 
 local read = 0

@@ -10,7 +10,7 @@
 --   addressed, keep_addressed  of a changed envelope, as for accept.lua
 --   urgent                     1: it is tried even while the account is held
 --   event                      of a replay; '': none
---   undone                     cells for rates.lua, which take the failure back
+--   undone                     cells for rates.lua, which take the failure back: it is counted again if it fails again
 -- Answer: OK epoch
 -- Answer: GONE
 -- Answer: ACTIVE
@@ -31,7 +31,6 @@ local at, to = where(id), 'waiting'
 local first = quotas ~= '' and over(quotas, partitions, account ~= '' and account or at.account, tonumber(at.size or 1), '', 1)
 if first then return OVER end
 if tonumber(due) > tonumber(now) then to = 'scheduled' end
-if status ~= '' then count(redis.call('ZSCORE', clocks.failed, id), at, 'failed', true) end -- it is counted again if it fails again
 if envelope ~= '' then
   redis.call('SET', envelope_key(id), envelope)
   redis.call('HDEL', KEYS[1], 'v') -- it was about the former recipients
@@ -54,5 +53,5 @@ if status ~= '' then -- a replay: limits count from here
   redis.call('SET', status_key(id), status)
 end
 local epoch = wake(id, now)
-if event ~= '' then redis.call('XADD', prefix .. 'events', '*', 'e', event, 'u', undone) end
+if event ~= '' then emit(event, 'u', undone) end
 return OK
