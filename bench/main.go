@@ -25,7 +25,7 @@ type row struct {
 	name, what string
 	of         string // the bare row that its rate is divided by; empty: none
 	bare       func(context.Context, options) (values, error)
-	run        func(context.Context, *bed, int) (values, error) // with a Postroom; the number is options.messages
+	run        func(context.Context, *bed, int) (values, error) // with so many messages, through a Postroom
 	settings   map[string]string
 }
 

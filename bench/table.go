@@ -29,7 +29,8 @@ type table struct {
 }
 
 func newTable(rows []row, before bool) *table {
-	return &table{rows: rows, before: before, got: map[string]map[string][]float64{}, names: map[string][]string{}}
+	return &table{rows: rows, before: before, got: map[string]map[string][]float64{},
+		names: map[string][]string{}}
 }
 
 // add adds what a row measured in a round.
