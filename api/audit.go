@@ -61,16 +61,16 @@ type AuditEntry struct {
 
 // AuditQuery selects entries. Times include From and exclude To.
 type AuditQuery struct {
-	Who      string // id of a token or its beginning, name of a token, session, or address
-	Kind     string // of the object
-	ID       string `query:"id"` // of the object
-	Account  string // of the object, or that the token is bound to
-	Result   AuditResult
-	From     time.Time
-	To       time.Time
-	Oldest   bool   // the oldest entries first
-	Cursor   string // of an earlier answer
-	PageSize int    // 0: 50
+	Who      string      `query:"who" maxLength:"256" doc:"Only by this: name of a token, its id or the first 6 digits or more of it, a session, a client's address, of a person, or token, session, person, smtp, anonymous, system"`
+	Kind     string      `query:"kind" enum:"account,gateway,dkim,template,token,person,session,endpoint,settings,queue,message,suppression,list,segment,subscriber,campaign,documents" doc:"Only about objects of this kind"`
+	ID       string      `query:"id" maxLength:"256" doc:"Only about the object of this id"`
+	Account  string      `query:"account" maxLength:"256" doc:"Only about what belongs to this account, or by a token bound to it"`
+	Result   AuditResult `query:"result" enum:"begun,done,refused,failed" doc:"Only with this result"`
+	From     time.Time   `query:"from" doc:"Only from this time on"`
+	To       time.Time   `query:"to" doc:"Only before this time"`
+	Oldest   bool        `query:"oldest" enum:"true,false" doc:"true: the oldest first"`
+	Cursor   string      `query:"cursor" maxLength:"64" doc:"The cursor of an earlier answer: the entries after it. An answer may have no entries, and more nevertheless"`
+	PageSize int         `query:"pageSize" minimum:"1" maximum:"1000" doc:"Entries at most; 50 when absent"`
 }
 
 // AuditPage is a part of the audit log.
@@ -96,8 +96,8 @@ type AuditHead struct {
 
 // AuditVerifyQuery names an entry that the log had.
 type AuditVerifyQuery struct {
-	Seq  int64
-	Hash string
+	Seq  int64  `query:"seq" minimum:"1" doc:"Number of an entry that the log had, such as a former head; hash is needed too"`
+	Hash string `query:"hash" pattern:"^[0-9a-f]{64}$" doc:"Its hash"`
 }
 
 // AuditVerified is the result of a verification of the whole log.

@@ -17,7 +17,7 @@ type ReturnedMail struct {
 
 // ReturnOptions are the options of a returned mail.
 type ReturnOptions struct {
-	EnvelopeTo string // the address that received it; empty: read from its header
+	EnvelopeTo string `query:"envelopeTo" maxLength:"320" doc:"Address of RCPT TO; when absent, the header of the mail is searched"`
 }
 
 // ReturnedRecipient is the report of a returned mail about one recipient.

@@ -197,10 +197,10 @@ func (p CampaignPage) rows() ([]CampaignInfo, string, int) { return p.Campaigns,
 // CampaignQuery selects campaigns.
 type CampaignQuery struct {
 	PageQuery
-	Account string // empty: of every account
-	State   string
-	ListID  string `query:"listId"` // that goes to this list
-	Search  string // in id and name, in any case
+	Account string `query:"account" maxLength:"256" doc:"Only campaigns of this account; when absent that of the token, else all"`
+	State   string `query:"state" enum:"draft,scheduled,sending,paused,held,sent,cancelled,failed" doc:"Only those in this state"`
+	ListID  string `query:"listId" maxLength:"63" doc:"Only those that go to this list"`
+	Search  string `query:"search" maxLength:"256" doc:"Only those with this in their id or name; case does not matter"`
 }
 
 // CampaignCopy names the copy of a campaign.
@@ -211,10 +211,10 @@ type CampaignCopy struct {
 
 // CampaignStart says when a campaign begins.
 type CampaignStart struct {
-	At string // an instant (RFC 3339), or a wall clock such as 2026-12-24T08:00 in its zone; empty: now
+	At string `query:"at" maxLength:"64" doc:"When it begins: an instant (RFC 3339), or a wall clock such as 2026-12-24T08:00 in its zone; now when absent"`
 
-	Token      string      `query:"-"` // id by which the quota of the token is counted; the server sets it
-	TokenQuota *TokenQuota `query:"-"` // that quota; nil: it has none
+	Token      string      // id by which the quota of the token is counted; the server sets it
+	TokenQuota *TokenQuota // that quota; nil: it has none
 }
 
 // CampaignRun is a campaign as a verb left it.
@@ -300,12 +300,11 @@ type CampaignRecipient struct {
 
 // CampaignRecipientQuery selects recipients of a campaign.
 type CampaignRecipientQuery struct {
-	State    string
-	Variant  string
-	Run      int    // 0: the last one
-	Search   string // an address, or a part of one
-	Cursor   string
-	PageSize int // 0: 20
+	State   string `query:"state" enum:"sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" doc:"Only those in this state"`
+	Variant string `query:"variant" maxLength:"32" doc:"Only those who get this variant"`
+	Run     int    `query:"run" minimum:"1" doc:"Only those of this run; the last when absent"`
+	Search  string `query:"search" maxLength:"256" doc:"Only those with this in their address; case does not matter"`
+	CursorQuery
 }
 
 // CampaignRecipientPage is a page of recipients.
@@ -340,7 +339,7 @@ type CampaignResend struct {
 
 // CampaignStatsQuery selects the numbers of a campaign.
 type CampaignStatsQuery struct {
-	Run int // 0: all runs together
+	Run int `query:"run" minimum:"1" doc:"Only this run. Without it, all runs are counted together, and each person once"`
 }
 
 // CampaignNumbers counts the recipients of one run, or of all runs together: then each person counts once, as

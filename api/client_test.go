@@ -223,8 +223,7 @@ func TestRequestsAreWrittenAsTheServerReadsThem(t *testing.T) {
 			return err
 		},
 		"POST /v1/suppressions/import?id=import-1&list=news&source=crm text/csv a@example.com": func() error {
-			o := api.SuppressionImportOptions{ID: "import-1", Source: "crm", SuppressionScope: api.SuppressionScope{
-				List: "news"}}
+			o := api.SuppressionImportOptions{ID: "import-1", Source: "crm", List: "news"}
 			_, err := api.ImportSuppressions.Do(ctx, c, strings.NewReader("a@example.com"), o)
 			return err
 		},

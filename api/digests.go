@@ -61,12 +61,12 @@ type DigestEventsAnswer struct {
 
 // DigestEventRemoval selects events that are not mailed yet: by key, or by category, type and id.
 type DigestEventRemoval struct {
-	Account    string
-	Recipients []string `query:"recipient"`
-	Key        string
-	Category   string
-	EntityType string
-	EntityID   string `query:"entityId"`
+	Account    string   `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
+	Recipients []string `query:"recipient" minLength:"1" maxLength:"256" doc:"Id of a reader. Repeat it for up to 100"`
+	Key        string   `query:"key" maxLength:"256" doc:"The idempotencyKey of the event"`
+	Category   string   `query:"category" maxLength:"64" doc:"In place of key, with entityType and entityId: all events about one thing"`
+	EntityType string   `query:"entityType" maxLength:"64" doc:"As category"`
+	EntityID   string   `query:"entityId" maxLength:"256" doc:"As category"`
 }
 
 // DigestEventsDeleted is the answer to a removal.
@@ -155,14 +155,14 @@ func (p DigestRecipientPage) rows() ([]DigestRecipient, string, int) {
 
 // DigestRecipientQuery selects readers.
 type DigestRecipientQuery struct {
-	Account  string // empty: default
-	Search   string // part of the id or the address
-	PageSize int
-	Cursor   string
+	Account  string `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
+	Search   string `query:"search" maxLength:"256" doc:"Only those with this in their id or address; case does not matter"`
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
+	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it"`
 }
 
 // DigestAccount names the account of a reader; empty: default.
-type DigestAccount struct{ Account string }
+type DigestAccount = AccountQuery
 
 // DigestWaiting is the events of a reader that are not mailed yet, oldest first.
 type DigestWaiting struct {
@@ -219,7 +219,7 @@ func (p DigestKindPage) rows() ([]DigestKindInfo, string, int) { return p.Kinds,
 // DigestKindQuery selects kinds.
 type DigestKindQuery struct {
 	PageQuery
-	Account string // empty: of every account
+	Account string `query:"account" maxLength:"256" doc:"Only kinds of this account; when absent that of the token, else all"`
 }
 
 // DigestGroup is the events about one thing.
@@ -277,13 +277,12 @@ func (p DigestRunPage) rows() ([]DigestRun, string, int) { return p.Runs, p.Curs
 
 // DigestRunQuery selects runs.
 type DigestRunQuery struct {
-	Account   string // empty: default
-	Recipient string // empty: of all
-	State     string // empty: all
-	After     time.Time
-	Before    time.Time
-	PageSize  int
-	Cursor    string
+	Account   string    `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
+	Recipient string    `query:"recipient" maxLength:"256" doc:"Only runs of this reader"`
+	State     string    `query:"state" enum:"pending,processing,submitted,sent,failed,skipped" doc:"Only those in this state"`
+	After     time.Time `query:"after" doc:"Only those that entered their state at this time or later"`
+	Before    time.Time `query:"before" doc:"Only those that entered their state before this time"`
+	CursorQuery
 }
 
 // DigestPreview is what would be sent now.

@@ -24,5 +24,5 @@ type DNSRecord struct {
 
 // AccountDNSQuery says whether the DNS is asked.
 type AccountDNSQuery struct {
-	Check string // true or false; empty: true
+	Check string `query:"check" enum:"true,false" doc:"Whether the DNS is asked; true when absent"`
 }

@@ -77,14 +77,13 @@ const (
 
 // DocumentQuery searches for messages. The zero query matches all, newest first.
 type DocumentQuery struct {
-	// words, "phrases", -not, OR, prefix*, to: from: subject: text: status: tag: account: gateway: code: lane:
-	// id: before: after:
-	Q        string
-	Account  string `query:"-"` // only this account; over HTTP use the token, or account: in Q
-	Page     int
-	PageSize int // 1 to 500; 0 means 20
-	Cursor   string
-	Sort     DocumentSort // empty: newest
+	Account string // only this account; over HTTP use the token, or account: in Q
+
+	Q        string       `query:"q" maxLength:"4096" doc:"The query, at most 1,000 characters: words, \"phrases\", -not, OR, prefix*, and fields, see docs/search.md. Empty: everything"`
+	Page     int          `query:"page" minimum:"0" doc:"Page, from 0. Pages end at 10,000 messages; use cursor for more"`
+	PageSize int          `query:"pageSize" minimum:"1" maximum:"500" doc:"Messages a page; 20 when absent"`
+	Sort     DocumentSort `query:"sort" enum:"newest,relevance" doc:"newest when absent; relevance: the best first"`
+	Cursor   string       `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages after it; page is ignored"`
 }
 
 // DocumentsState is the state of the search index.

@@ -4,23 +4,23 @@ import "time"
 
 // SubscriberImportOptions are the options of an import of subscribers.
 type SubscriberImportOptions struct {
-	ID      string   `query:"id"` // for reading the progress and for going on; empty: one is made
-	Account string   // empty: that of the token, else default
-	ListID  []string `query:"listId"` // lists to put all of them on
-	State   string   // on these lists: subscribed (with Consent), pending or left; empty: subscribed
-	Consent string   // the words that all of them agreed to
-	Confirm bool     // with State pending: a mail asks each of them for the confirmation
+	Account string   `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
+	ID      string   `query:"id" maxLength:"63" doc:"An id that you choose, for reading the progress during the upload. The same file with the same id goes on where an interrupted import was"`
+	ListID  []string `query:"listId" maxLength:"63" doc:"A list to put all subscribers on. Repeat it for more"`
+	State   string   `query:"state" enum:"subscribed,pending,left" doc:"On these lists; subscribed when absent, which needs consent. left also stops their mail"`
+	Consent string   `query:"consent" maxLength:"500" doc:"The words that all of them agreed to"`
+	Confirm bool     `query:"confirm" enum:"true,false" doc:"true: with state pending, a mail asks each of them for the confirmation"`
 
-	Existing    string // what happens to those that are there already: merge, skip or replace; empty: merge
-	Columns     string // of CSV: Mail:email,Seats:attributes.seats:number; empty: by the headings
-	Delimiter   string // of CSV: one of , ; | and tab; empty: guessed
-	Charset     string // utf-8, utf-16le, utf-16be or windows-1252; empty: guessed
-	Tag         string // that all of them get
-	Resubscribe bool   // with Consent: who left is subscribed again
-	DryRun      bool   // nothing is changed
+	Existing    string `query:"existing" enum:"merge,skip,replace" doc:"What happens to subscribers that are there already: merge (when absent) changes what a line has, replace also empties the rest, skip leaves them as they are, with their lists"`
+	Columns     string `query:"columns" maxLength:"16384" doc:"Of CSV: what its columns are, such as Mail:email,Seats:attributes.seats:number. Types are string, number, bool, date and list. state, subscribed or unsubscribed: the column tells who has unsubscribed. When absent, the headings say it"`
+	Delimiter   string `query:"delimiter" maxLength:"3" doc:"Of CSV: one of , ; | and tab. Guessed when absent"`
+	Charset     string `query:"charset" enum:"utf-8,utf-16le,utf-16be,windows-1252" doc:"Guessed when absent"`
+	Tag         string `query:"tag" maxLength:"64" doc:"A tag that all of them get"`
+	Resubscribe bool   `query:"resubscribe" enum:"true,false" doc:"true: with consent, who left is subscribed again. After a bounce or a complaint not even then"`
+	DryRun      bool   `query:"dryRun" enum:"true,false" doc:"true: nothing is changed; the answer is what would be"`
 
-	JSONL bool  `query:"-"` // the file has one JSON object a line, in the form of SubscriberRequest
-	Size  int64 `query:"-"` // bytes of the file; 0: unknown
+	JSONL bool  // the file has one JSON object a line, in the form of SubscriberRequest
+	Size  int64 // bytes of the file; 0: unknown
 }
 
 // SubscriberImport is the progress of an import of subscribers. Lines is Added + Changed + Known + Repeated +
@@ -58,7 +58,7 @@ type SubscriberImports struct {
 // SubscriberExportQuery selects the subscribers of an export.
 type SubscriberExportQuery struct {
 	SubscriberQuery
-	Format string // csv or jsonl; empty: csv
+	Format string `query:"format" enum:"csv,jsonl" doc:"csv when absent"`
 }
 
 // ExportedSubscriber is a line of an export in JSONL, which an import reads.

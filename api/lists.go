@@ -74,5 +74,5 @@ type ListForm struct {
 // ListQuery selects lists.
 type ListQuery struct {
 	PageQuery
-	Account string // empty: of every account
+	Account string `query:"account" maxLength:"256" doc:"Only lists of this account; when absent that of the token, else all"`
 }

@@ -120,16 +120,16 @@ func (p LogPage) rows() ([]LoggedMessage, string, int) { return p.Messages, p.Cu
 
 // LogQuery selects messages of the email log. The zero query selects all.
 type LogQuery struct {
-	Page          int
-	PageSize      int // 1 to 1000; 0 means 20
-	Cursor        string
-	Status        MessageStatus // or an outcome
-	Account       string
-	Lane          Lane
-	Tag           string
-	Search        string // part of an address or subject, or a whole message id or idempotency key
-	CreatedAfter  time.Time
-	CreatedBefore time.Time
+	Page          int           `query:"page" minimum:"0" doc:"Page, from 0"`
+	PageSize      int           `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
+	Status        MessageStatus `query:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead,delivered,opened,clicked,unsubscribed,bounced,complained" doc:"Only messages with this status or outcome. failed selects dead messages too, dead only those that have a dead letter"`
+	Account       string        `query:"account" maxLength:"256" doc:"Only messages of this account"`
+	Lane          Lane          `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
+	Tag           string        `query:"tag" maxLength:"256" doc:"Only messages with this tag"`
+	Search        string        `query:"search" maxLength:"1024" doc:"Only messages with this in an address or the subject, case does not matter, or with this Message-ID or idempotency key"`
+	CreatedAfter  time.Time     `query:"createdAfter" doc:"Only messages accepted at this time or later"`
+	CreatedBefore time.Time     `query:"createdBefore" doc:"Only messages accepted before this time"`
+	Cursor        string        `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
 }
 
 // MessageEvent is an event of a message, as in its webhook.
@@ -188,12 +188,12 @@ type MessageEvents struct {
 
 // RatesQuery selects counters. The zero query sums the last 30 days.
 type RatesQuery struct {
-	Account string
-	From    time.Time // whole hours; of tags, lists and domains whole days of UTC, unless Step is "hour"
-	To      time.Time // zero: now
-	By      string    // gateway, localAddress, lane, list, tag or domain; empty: all together
-	Name    string    // only the one of this name; needs By
-	Step    string    // hour or day; empty: sums
+	Account string    `query:"account" maxLength:"256" doc:"Only mail of this account"`
+	From    time.Time `query:"from" doc:"From this hour on; of tags, lists and domains from this day of UTC, unless step is hour. Default: 30 days before to"`
+	To      time.Time `query:"to" doc:"Until this hour or day. Default: now"`
+	By      string    `query:"by" enum:"gateway,localAddress,lane,list,tag,domain" doc:"A row for each of these; domain is the recipient's"`
+	Name    string    `query:"name" maxLength:"256" doc:"Only the gateway, tag… of this name"`
+	Step    string    `query:"step" enum:"hour,day" doc:"A row for each hour or day"`
 }
 
 // Rates are counters of what became of mail.
@@ -229,9 +229,9 @@ type Rate struct {
 
 // CounterQuery narrows Counters. The zero query counts all.
 type CounterQuery struct {
-	Account string
-	Lane    Lane
-	Seconds int // of PeriodCounters; at most 604800, zero: 3600
+	Account string `query:"account" maxLength:"256" doc:"Only the counters of this account"`
+	Lane    Lane   `query:"lane" enum:"transactional,bulk" doc:"Only the counters of this lane"`
+	Seconds int    `query:"seconds" minimum:"0" maximum:"604800" doc:"The time that events:… and submit:… count; 3600 when absent or 0"`
 }
 
 // Corrections are the changes of a replay. The zero value changes nothing.

@@ -19,6 +19,7 @@ type Operation struct {
 	AsQuery            bool         // In is the query
 	Media              string       // media type of a body that isn't JSON
 	Raw                bool         // the response isn't JSON
+	Paged              bool         // the response is a page of what the query selects, if that chooses pages
 }
 
 // Params returns the names in the braces of the path.
@@ -56,7 +57,7 @@ func (f Fetch[Out]) operation() Operation {
 
 func (r Call[In, Out]) operation() Operation {
 	o := split(string(r))
-	o.In = reflect.TypeFor[In]()
+	o.In, o.Paged = reflect.TypeFor[In](), o.Method == http.MethodGet
 	return o
 }
 

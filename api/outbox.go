@@ -188,17 +188,33 @@ type ReplayAnswer struct {
 
 // OutboxQuery selects messages of the outbox. The zero query selects all.
 type OutboxQuery struct {
-	Page          int
-	PageSize      int // 1 to 1000; 0 means 20
-	Cursor        string
-	State         State
-	Account       string
-	Lane          Lane
-	Tag           string
-	Search        string // part of an address or of the subject, in any case
-	Reason        string // of the explanation of their error; every message is read
-	CreatedAfter  time.Time
-	CreatedBefore time.Time
+	Page          int       `query:"page" minimum:"0" doc:"Page, from 0"`
+	PageSize      int       `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
+	State         State     `query:"state" enum:"waiting,active,scheduled,delayed,paused,failed,completed" doc:"Only messages in this state; delayed: the scheduled ones, too; completed: as many as queueKeep keeps"`
+	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
+	Lane          Lane      `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
+	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag"`
+	Search        string    `query:"search" maxLength:"256" doc:"Only messages with this in an address or the subject; case does not matter"`
+	Reason        string    // of the explanation of their error, for dead letters; every message is read
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this time or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this time"`
+	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
+}
+
+// DeadLetterFilter selects dead letters. The zero value selects all.
+type DeadLetterFilter struct {
+	Account string `query:"account" maxLength:"256" doc:"Only dead letters of this account"`
+	Lane    Lane   `query:"lane" enum:"transactional,bulk" doc:"Only dead letters in this lane"`
+	Tag     string `query:"tag" maxLength:"256" doc:"Only dead letters with this tag"`
+	Search  string `query:"search" maxLength:"256" doc:"Only dead letters with this in an address or the subject; case does not matter"`
+}
+
+// DeadLetterQuery selects a page of dead letters.
+type DeadLetterQuery struct {
+	PageQuery
+	DeadLetterFilter
+	Reason string `query:"reason" maxLength:"64" doc:"Only dead letters whose error has an explanation with this reason; every one is read"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
 }
 
 // DeleteAnswer reports whether a message was cancelled. Code is the reason if it was not, if known.

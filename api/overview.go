@@ -13,8 +13,8 @@ const (
 
 // OverviewQuery narrows an Overview. The zero query is about all mail of the last 24 hours.
 type OverviewQuery struct {
-	Account string
-	Days    int // 1, 7 or 30; zero: 1
+	Account string `query:"account" maxLength:"256" doc:"Only this account; all, or that of the token, when absent"`
+	Days    int    `query:"days" enum:"0,1,7,30" doc:"The period; 1 when absent or 0"`
 }
 
 // Overview is what an operator has to know now: whether mail flows, what is wrong, and where it is mended.

@@ -123,7 +123,7 @@ type SessionInfo struct {
 
 // SessionQuery selects sessions.
 type SessionQuery struct {
-	Person string // empty: of all; a person gets only the own ones
+	Person string `query:"person" maxLength:"128" doc:"Only those of this person. A person who is no admin gets only the own ones"`
 }
 
 // Sessions are the sessions that have not ended.

@@ -11,7 +11,7 @@ type Explanation struct {
 
 // ReplyQuery is a reply to explain.
 type ReplyQuery struct {
-	Reply string // such as 550 5.1.1 User unknown; HTTP 404 for the answer of a webhook endpoint
+	Reply string `query:"reply" required:"true" minLength:"1" maxLength:"4000" doc:"The reply, such as 550 5.1.1 User unknown; HTTP 404 for the answer of a webhook endpoint"`
 }
 
 // DeadLetterReasons are the dead letters by reason.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,14 +30,9 @@ func (r Call[In, Out]) Do(ctx context.Context, c *Client, in In, ids ...any) (ou
 	req := newRequest(string(r), ids)
 	path, asQuery := strings.CutSuffix(req.path, "?")
 	if asQuery || req.method == http.MethodGet || req.method == http.MethodDelete {
-		req.path, req.query = path, values(in)
+		req.path, req.query = path, values(in, req.method != http.MethodDelete)
 	} else if req, err = req.jsonBody(in); err != nil {
 		return out, err
-	}
-	if req.method == http.MethodDelete { // applies to all matches, without paging
-		req.query.Del("page")
-		req.query.Del("pageSize")
-		req.query.Del("cursor")
 	}
 	return answer[Out](ctx, c, req)
 }
@@ -47,7 +43,7 @@ type Upload[Options, Out any] string
 // Do sends the body while it is read. There is no timeout except ctx's.
 func (u Upload[Options, Out]) Do(ctx context.Context, c *Client, body io.Reader, o Options) (Out, error) {
 	req := newRequest(string(u), nil)
-	req.query, req.body = values(o), body
+	req.query, req.body = values(o, false), body
 	return answer[Out](ctx, c.untimed(), req)
 }
 
@@ -58,14 +54,30 @@ type Download[Query any] string
 // timeout except ctx's. An interrupted download is an error.
 func (d Download[Query]) Do(ctx context.Context, c *Client, q Query, w io.Writer, ids ...any) error {
 	req := newRequest(string(d), ids)
-	req.query = values(q)
+	req.query = values(q, false)
 	return c.untimed().copy(ctx, req, w)
 }
 
 // PageQuery asks for a page of a list.
 type PageQuery struct {
-	Page     int // from 0
-	PageSize int // 0: 20
+	Page     int `query:"page" minimum:"0" doc:"Page, from 0"`
+	PageSize int `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
+}
+
+// CursorQuery asks for the rows of a list after those of an earlier response.
+type CursorQuery struct {
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
+	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
+}
+
+// AccountQuery names the account of a request.
+type AccountQuery struct {
+	Account string `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
+}
+
+// Paging reports whether a parameter of a query chooses rows among those that match. Only lists have it.
+func Paging(name string) bool {
+	return slices.Contains([]string{"page", "pageSize", "cursor", "oldest"}, name)
 }
 
 // Paged is a page of a list: its rows, and a cursor of the next page or the number of pages.
@@ -80,7 +92,7 @@ func Pages[In any, Out Paged[Row], Row any](
 ) iter.Seq2[Out, error] {
 	return func(yield func(Out, error) bool) {
 		req := newRequest(string(r), ids)
-		req.query = values(in)
+		req.query = values(in, true)
 		number, _ := strconv.Atoi(req.query.Get("page"))
 		for {
 			page, err := answer[Out](ctx, c, req)
@@ -128,20 +140,14 @@ func All[In any, Out Paged[Row], Row any](
 	}
 }
 
-// values returns a struct as URL parameters, one for each field that is not zero. Its name is the field's
-// with a small first letter, or that of its tag query.
-func values(in any) url.Values {
+// values returns a query as URL parameters, one for each field that has a name there and is not zero. What
+// isn't a page of a list is about all that matches.
+func values(in any, paged bool) url.Values {
 	q, v := url.Values{}, reflect.ValueOf(in)
 	for _, field := range reflect.VisibleFields(v.Type()) {
 		name, value := field.Tag.Get("query"), v.FieldByIndex(field.Index)
-		if field.Anonymous || name == "-" || value.IsZero() {
+		if name == "" || value.IsZero() || !paged && Paging(name) {
 			continue
-		}
-		if name == "" {
-			name = strings.ToLower(field.Name[:1]) + field.Name[1:]
-		}
-		if value.Kind() == reflect.Pointer {
-			value = value.Elem()
 		}
 		if t, ok := value.Interface().(time.Time); ok {
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))

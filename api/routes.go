@@ -48,10 +48,10 @@ const (
 	// progress.
 	RebuildDocuments Fetch[DocumentRebuild] = "POST /v1/documents/rebuild"
 
-	// ListDeadLetters lists the messages that failed for good, oldest first. The query may have no state.
-	ListDeadLetters Call[OutboxQuery, DeadLetterPage] = "GET /v1/dead-letters"
-	// ListDeadLetterReasons counts dead letters by the reason of their explanation. The query may have no state.
-	ListDeadLetterReasons Call[OutboxQuery, DeadLetterReasons] = "GET /v1/dead-letters/reasons"
+	// ListDeadLetters lists the messages that failed for good, oldest first.
+	ListDeadLetters Call[DeadLetterQuery, DeadLetterPage] = "GET /v1/dead-letters"
+	// ListDeadLetterReasons counts dead letters by the reason of their explanation.
+	ListDeadLetterReasons Call[DeadLetterFilter, DeadLetterReasons] = "GET /v1/dead-letters/reasons"
 	// ExplainReply says what a mail server's reply means, and what to do about it.
 	ExplainReply Call[ReplyQuery, Explanation] = "GET /v1/replies"
 	// GetDeadLetter shows a message that failed for good, with its content.
@@ -179,8 +179,7 @@ const (
 
 	// ListAudit lists the audit log: who did what, newest first.
 	ListAudit Call[AuditQuery, AuditPage] = "GET /v1/audit"
-	// ExportAudit downloads the audit log as JSON lines, oldest first. The query must have no Oldest, Cursor
-	// and Limit.
+	// ExportAudit downloads the audit log as JSON lines, oldest first.
 	ExportAudit Download[AuditQuery] = "GET /v1/audit/export"
 	// VerifyAudit checks that nothing of the audit log was changed or deleted.
 	VerifyAudit Call[AuditVerifyQuery, AuditVerified] = "GET /v1/audit/verify"

@@ -43,7 +43,7 @@ func (p SegmentPage) rows() ([]SegmentInfo, string, int) { return p.Segments, ""
 // SegmentQuery selects segments.
 type SegmentQuery struct {
 	PageQuery
-	Account string // empty: of every account
+	Account string `query:"account" maxLength:"256" doc:"Only segments of this account; when absent that of the token, else all"`
 }
 
 // SegmentCount is the progress and the result of counting a segment.
@@ -61,7 +61,7 @@ type SegmentCount struct {
 
 // SegmentSubject asks why a subscriber is in a segment, or not.
 type SegmentSubject struct {
-	Subscriber string // id or address
+	Subscriber string `query:"subscriber" minLength:"1" maxLength:"512" doc:"Id or address of the subscriber"`
 }
 
 // SegmentTerm is a term of a rule with what it says of a subscriber.

@@ -101,16 +101,15 @@ type Subscriber struct {
 
 // SubscriberQuery selects subscribers.
 type SubscriberQuery struct {
-	Account       string // empty: that of the token, else default
-	ListID        string `query:"listId"` // those with a state on this list
-	State         string // that state: pending, subscribed or left; empty: any
-	Tag           string
-	Segment       string // those that this segment selects
-	Search        string // in the address or the name, without regard to case; a whole address is found at once
-	CreatedAfter  *time.Time
-	CreatedBefore *time.Time
-	Cursor        string // of an earlier response: the rows after it
-	PageSize      int    // 1 to 1,000; zero: 20
+	Account       string    `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
+	ListID        string    `query:"listId" maxLength:"63" doc:"Only those who are on this list, or left it"`
+	State         string    `query:"state" enum:"pending,subscribed,left" doc:"Only those in this state on the list; needs listId" help:"Only those in this state on --list"`
+	Segment       string    `query:"segment" maxLength:"63" doc:"Only those that this segment selects"`
+	Tag           string    `query:"tag" maxLength:"64" doc:"Only those with this tag"`
+	Search        string    `query:"search" maxLength:"256" doc:"Only those with this in their address or name; case does not matter. A whole address is found without a search"`
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only those that came at this time or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only those that came before this time"`
+	CursorQuery
 }
 
 // SubscriberPage is a page of subscribers, in the order in which they came.
@@ -124,9 +123,7 @@ type SubscriberPage struct {
 func (p SubscriberPage) rows() ([]Subscriber, string, int) { return p.Subscribers, p.Cursor, 0 }
 
 // SubscriberAccount names whose subscriber a request is about.
-type SubscriberAccount struct {
-	Account string // empty: that of the token, else default
-}
+type SubscriberAccount = AccountQuery
 
 // ConfirmationSent reports whether a mail asks for a confirmation again.
 type ConfirmationSent struct {

@@ -27,13 +27,13 @@ type Suppression struct {
 
 // SuppressionQuery selects suppressions. The zero value selects the first page of all.
 type SuppressionQuery struct {
-	SuppressionScope
-	Scope    string // instance: only those of the whole instance; empty: see Account and List
-	Reason   string // empty: any reason
-	Address  string // those of exactly this address
-	Domain   string // those of this domain and its addresses
-	Cursor   string // of an earlier response: the rows after it
-	PageSize int    // 1 to 1,000; zero: 20
+	Account string `query:"account" maxLength:"256" doc:"Of this account"`
+	List    string `query:"list" maxLength:"256" doc:"Of this list of the account"`
+	Reason  string `query:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Only those with this reason"`
+	Scope   string `query:"scope" enum:"instance" doc:"instance: only those of the whole instance, without those of accounts and lists"`
+	Address string `query:"address" maxLength:"512" doc:"Only those of exactly this address"`
+	Domain  string `query:"domain" maxLength:"256" doc:"Only those of this domain and of its addresses. All entries are read for it: see cursor" help:"Only those of this domain and of its addresses. All entries are read for it"`
+	CursorQuery
 }
 
 // SuppressionPage is a page of suppressions.
@@ -47,7 +47,7 @@ func (p SuppressionPage) rows() ([]Suppression, string, int) { return p.Suppress
 
 // SuppressionCheck asks for all suppressions of an address.
 type SuppressionCheck struct {
-	Email string
+	Email string `query:"email" maxLength:"512" doc:"The address"`
 }
 
 // SuppressionFound is all suppressions that stop mail to an address, or might, in any scope.
@@ -83,10 +83,11 @@ type SuppressionsAdded struct {
 
 // SuppressionRemoval selects the suppressions of an address or a domain in one scope.
 type SuppressionRemoval struct {
-	SuppressionScope
-	Email  string
-	Domain string
-	Reason string // empty: any reason
+	Account string `query:"account" maxLength:"256" doc:"Of this account"`
+	List    string `query:"list" maxLength:"256" doc:"Of this list of the account"`
+	Reason  string `query:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Only those with this reason"`
+	Email   string `query:"email" maxLength:"512" doc:"The address; either this or domain"`
+	Domain  string `query:"domain" maxLength:"256" doc:"The domain: its own entry, not those of its addresses"`
 }
 
 // SuppressionRemoved reports whether a suppression was removed.
@@ -103,11 +104,12 @@ type SuppressionElsewhere struct {
 
 // SuppressionImportOptions are the options of an import.
 type SuppressionImportOptions struct {
-	ID     string `query:"id"` // id of the progress: 8 to 64 letters, digits, - and _; empty: generated
-	Reason string // of lines without a reason; empty: manual
-	SuppressionScope
-	Source string // of lines without a source; empty: csv
-	Size   int64  `query:"-"` // bytes of the file, if the server knows them; it sets this
+	Account string `query:"account" maxLength:"256" doc:"Of this account"`
+	List    string `query:"list" maxLength:"256" doc:"Of this list of the account"`
+	Reason  string `query:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Only those with this reason"`
+	ID      string `query:"id" pattern:"^[A-Za-z0-9_-]{8,64}$" doc:"An id that you choose, for reading the progress during the upload"`
+	Source  string `query:"source" maxLength:"20" doc:"Source of lines without one; csv when absent"`
+	Size    int64  // bytes of the file, if the server knows them; it sets this
 }
 
 // SuppressionImport is the progress of an import.
@@ -150,8 +152,8 @@ type Blocklist struct {
 
 // BlocklistQuery is a PageQuery of one account's list; without an account, of the lists of this id of all.
 type BlocklistQuery struct {
+	Account string `query:"account" maxLength:"256" doc:"Whose list it is. Without it, that of any account; an entry is removed only if no second account has such a list with this recipient"`
 	PageQuery
-	Account string
 }
 
 // BlocklistPage is a page of the suppressions of a list.
@@ -167,8 +169,8 @@ func (p BlocklistPage) rows() ([]BlocklistAddress, string, int) { return p.Addre
 
 // BlocklistRemoval removes an address from a list's suppressions.
 type BlocklistRemoval struct {
-	Account   string // whose list it is; empty: the only account that has such a list with this recipient
-	Recipient string
+	Account   string `query:"account" maxLength:"256" doc:"Whose list it is. Without it, that of any account; an entry is removed only if no second account has such a list with this recipient"`
+	Recipient string `query:"recipient" maxLength:"512" doc:"The address; for a domain, @ and its name"`
 }
 
 // BlocklistAddress is an address that gets no mail of a list.

@@ -107,16 +107,16 @@ type TemplatesFlushed struct {
 
 // TemplateQuery selects templates. Zero fields do not filter.
 type TemplateQuery struct {
-	Account  string
-	Kind     string
-	Search   string // in id, name and description, in any case
-	Page     int    // from 0
-	PageSize int    // 0: 20
+	Page     int    `query:"page" minimum:"0" doc:"Page, from 0"`
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
+	Account  string `query:"account" maxLength:"256" doc:"Only templates of this account. When absent, a token bound to an account sees those of its account and those without account"`
+	Kind     string `query:"kind" enum:"template,partial,layout" doc:"Only this kind"`
+	Search   string `query:"search" maxLength:"256" doc:"Only templates with this in their id, name or description; case does not matter"`
 }
 
 // FlushQuery confirms that all templates of an account are deleted.
 type FlushQuery struct {
-	Force bool
+	Force bool `query:"force" enum:"true,false" doc:"Must be true, so that a client that omits the id of a template by mistake does not delete all"`
 }
 
 // TemplatePage is a page of templates, by their ids.

@@ -96,7 +96,7 @@ func (o OrNull) MarshalJSON() ([]byte, error) {
 // TokenQuery selects tokens.
 type TokenQuery struct {
 	PageQuery
-	Account string // that they are bound to; empty: all tokens
+	Account string `query:"account" maxLength:"256" doc:"Only tokens that are bound to this account"`
 }
 
 // TokenPage is a page of tokens.

@@ -77,7 +77,7 @@ type SecretRotated struct {
 
 // EndpointStatsQuery selects the hours of an endpoint's numbers.
 type EndpointStatsQuery struct {
-	Hours int // back from now, the current one included; at most 720; 0: 24
+	Hours int `query:"hours" minimum:"1" maximum:"720" doc:"How many hours, back from now and with the current one; 24 when absent"`
 }
 
 // EndpointStats are the numbers of the requests to an endpoint.
@@ -206,17 +206,17 @@ type MessageDeliveries struct {
 
 // DeliveryQuery selects deliveries of an endpoint.
 type DeliveryQuery struct {
-	Q        string // only those of messages that SearchDocuments finds; empty: all
-	Status   string // pending, delivered, failed or skipped; empty: all
-	Event    string // type of the event, such as messageSent; empty: all
-	Page     int    // from 0
-	PageSize int    // 0: 20
+	Page     int    `query:"page" minimum:"0" doc:"Page, from 0"`
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
+	Q        string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that match this query: words, to:, subject:, status:… see docs/search.md"`
+	Status   string `query:"status" enum:"pending,delivered,failed,skipped" doc:"Only deliveries in this state"`
+	Event    string `query:"event" maxLength:"64" doc:"Only deliveries of events of this type, such as messageSent"`
 }
 
 // EndpointReplay selects the events to send again.
 type EndpointReplay struct {
-	Since      time.Time
-	Background bool // do not wait for the end; GetEndpointReplay tells it
+	Since      time.Time `query:"since" doc:"Send the events of this time and later; required"`
+	Background bool      `query:"background" doc:"Answer at once; GET shows how far it is, and it waits while too many deliveries do"`
 }
 
 // EndpointReplayState is how far the last replay in the background is.
@@ -233,7 +233,7 @@ type EndpointReplayState struct {
 
 // EndpointTest asks for a test delivery.
 type EndpointTest struct {
-	Event string // type of the event, such as messageBounce; empty: webhookTest
+	Event string `query:"event" maxLength:"64" doc:"Type of the event, such as messageBounce: a sample of it is sent, with test true in its data; webhookTest when absent"`
 }
 
 // EndpointTested is the result of a test delivery.

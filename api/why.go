@@ -100,6 +100,6 @@ type WhyDelivery struct {
 
 // WhyQuery narrows Why. The zero query looks at all mail to the address.
 type WhyQuery struct {
-	Message string // queueId or Message-ID; empty: all
-	Account string // only its mail; empty: all, or that of the token
+	Message string `query:"message" maxLength:"1024" doc:"Only this message: its queueId or its Message-ID"`
+	Account string `query:"account" maxLength:"256" doc:"Only mail of this account; all, or that of the token, when absent"`
 }

@@ -69,7 +69,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 		ids = append(ids, answer.QueueID)
 	}
 	apptest.Eventually(t, "every message failed at its relay's login", func() bool {
-		letters, err := api.ListDeadLetters.Do(t.Context(), client, api.OutboxQuery{})
+		letters, err := api.ListDeadLetters.Do(t.Context(), client, api.DeadLetterQuery{})
 		return err == nil && letters.Total == len(ids)
 	})
 	if tokens() == 0 {
@@ -82,7 +82,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 		}
 	}
 	apptest.Eventually(t, "every message failed again", func() bool {
-		letters, err := api.ListDeadLetters.Do(t.Context(), client, api.OutboxQuery{})
+		letters, err := api.ListDeadLetters.Do(t.Context(), client, api.DeadLetterQuery{})
 		return err == nil && letters.Total == len(ids)
 	})
 

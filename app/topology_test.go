@@ -271,7 +271,7 @@ func (d *everyday) replay(t *testing.T) {
 	var page api.DeadLetterPage
 	apptest.Eventually(t, "all dead letters are listed", func() bool {
 		var err error
-		page, err = api.ListDeadLetters.Do(t.Context(), d.one.Client, api.OutboxQuery{})
+		page, err = api.ListDeadLetters.Do(t.Context(), d.one.Client, api.DeadLetterQuery{})
 		return err == nil && page.Total == n
 	})
 	one := page.DeadLetters[0].QueueID

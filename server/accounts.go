@@ -25,8 +25,8 @@ func (a accountRoutes) createAccount(ctx context.Context, in *createAccountInput
 	return a.provision.CreateAccount(ctx, in.Body)
 }
 
-func (a accountRoutes) listAccounts(ctx context.Context, in *pageInput) (api.AccountPage, error) {
-	page, err := a.accounts.List(ctx, in.Page, in.size())
+func (a accountRoutes) listAccounts(ctx context.Context, in *api.PageQuery) (api.AccountPage, error) {
+	page, err := a.accounts.List(ctx, in.Page, pageSize(*in))
 	if err == nil {
 		err = a.box.Counts.CountEvents(ctx, page.Accounts)
 	}
@@ -61,7 +61,7 @@ func (a accountRoutes) getUsage(ctx context.Context, in *accountInput) (api.Usag
 
 type accountDNSInput struct {
 	accountInput
-	Check string `query:"check" enum:"true,false" doc:"Whether the DNS is asked; true when absent"`
+	api.AccountDNSQuery
 }
 
 func (a accountRoutes) getAccountDNS(ctx context.Context, in *accountDNSInput) (api.AccountDNS, error) {

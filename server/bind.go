@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/schedule"
 )
@@ -24,6 +25,7 @@ type inputType struct {
 	index    []int // of Body
 	queries  []string
 	query    []int // of the whole query, whose names the handler checks; nil: it gets none
+	account  bool  // the account may be in the query, the body, or both
 }
 
 // param is one field filled from the path, the query or a header.
@@ -34,9 +36,9 @@ type param struct {
 	bounds   bounds
 }
 
-// inputOf returns the inputType of a struct. A wrong tag is a programmer's error: it panics when the routes
-// are made.
-func inputOf(t reflect.Type) inputType {
+// inputOf returns the inputType of a struct. What isn't paged takes no parameters that choose a page. A wrong
+// tag is a programmer's error: it panics when the routes are made.
+func inputOf(t reflect.Type, paged bool) inputType {
 	in := inputType{queries: []string{"access_token"}}
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Type == reflect.TypeFor[mailBody]() {
@@ -52,7 +54,7 @@ func inputOf(t reflect.Type) inputType {
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
-			if name := f.Tag.Get(where); name != "" {
+			if name := f.Tag.Get(where); name != "" && (paged || !api.Paging(name)) {
 				in.params = append(in.params, param{in: where, name: name, index: f.Index, kind: f.Type,
 					bounds: boundsOf(f)})
 				if where == "query" {
@@ -60,6 +62,10 @@ func inputOf(t reflect.Type) inputType {
 				}
 			}
 		}
+	}
+	body, ok := t.FieldByName("Body")
+	if ok = ok && body.Type.Kind() == reflect.Struct && slices.Contains(in.queries, "account"); ok {
+		_, in.account = body.Type.FieldByName("Account")
 	}
 	return in
 }
@@ -116,7 +122,22 @@ func (t inputType) bind(c echo.Context, m *capacity, limit int64, into reflect.V
 	if err := closeBody(c, m, limit, &d); err != nil {
 		return err
 	}
+	if t.account {
+		body := into.FieldByIndex(t.index).FieldByName("Account")
+		faults = append(faults, oneAccount(into.FieldByName("Account"), body)...)
+	}
 	return fault.InvalidFields(append(d.faults, faults...))
+}
+
+// oneAccount sets the account of a body that names none to that of the query. It refuses two that differ.
+func oneAccount(query, body reflect.Value) []fault.Field {
+	switch {
+	case body.String() == "":
+		body.SetString(query.String())
+	case query.String() != "" && query.String() != body.String():
+		return []fault.Field{wrong("account", "is not the same in the query and the body")}
+	}
+	return nil
 }
 
 func (t inputType) unknownQueries(query url.Values) (faults []fault.Field) {
@@ -182,7 +203,7 @@ func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 			t = t.Add(time.Nanosecond)
 		}
 		field.Set(reflect.ValueOf(t))
-	case p.kind.Kind() == reflect.Int:
+	case p.kind.Kind() == reflect.Int || p.kind.Kind() == reflect.Int64:
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			broken = []string{"must be a number"}
@@ -194,7 +215,7 @@ func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 		broken = p.bounds.ofString(text)
 		field.SetString(text)
 	case p.kind.Kind() == reflect.Bool:
-		if text != "true" && text != "false" {
+		if broken = p.bounds.ofString(text); broken == nil && text != "true" && text != "false" {
 			broken = []string{"must be true or false"}
 		}
 		field.SetBool(text == "true")

@@ -21,8 +21,8 @@ const returnedBody = 50 << 20
 type mailBody []byte
 
 type returnMailInput struct {
-	EnvelopeTo string `query:"envelopeTo" maxLength:"320" doc:"Address of RCPT TO; when absent, the header of the mail is searched"`
-	Body       mailBody
+	api.ReturnOptions
+	Body mailBody
 }
 
 func (f feedbackRoutes) returnMail(ctx context.Context, in *returnMailInput) (api.ReturnedMail, error) {

@@ -17,31 +17,17 @@ type campaignRoutes struct {
 }
 
 type createCampaignInput struct {
-	accountQuery
+	api.AccountQuery
 	Body api.Campaign
 }
 
 func (r campaignRoutes) createCampaign(ctx context.Context, in *createCampaignInput) (api.CampaignInfo,
 	error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.CampaignInfo{}, err
-	}
-	in.Body.Account = account
 	return r.campaigns.Create(ctx, boundTo(ctx), in.Body)
 }
 
-type listCampaignsInput struct {
-	pageInput
-	Account string `query:"account" maxLength:"256" doc:"Only campaigns of this account; when absent that of the token, else all"`
-	State   string `query:"state" enum:"draft,scheduled,sending,paused,held,sent,cancelled,failed" doc:"Only those in this state"`
-	ListID  string `query:"listId" maxLength:"63" doc:"Only those that go to this list"`
-	Search  string `query:"search" maxLength:"256" doc:"Only those with this in their id or name; case does not matter"`
-}
-
-func (r campaignRoutes) listCampaigns(ctx context.Context, in *listCampaignsInput) (api.CampaignPage, error) {
-	return r.campaigns.Page(ctx, boundTo(ctx), api.CampaignQuery{Account: in.Account, State: in.State,
-		ListID: in.ListID, Search: in.Search, PageQuery: api.PageQuery{Page: in.Page, PageSize: in.size()}})
+func (r campaignRoutes) listCampaigns(ctx context.Context, in *api.CampaignQuery) (api.CampaignPage, error) {
+	return r.campaigns.Page(ctx, boundTo(ctx), *in)
 }
 
 type campaignInput struct {
@@ -82,13 +68,13 @@ func orZero[T any](body *T) T { return *cmp.Or(body, new(T)) }
 
 type sendCampaignInput struct {
 	campaignInput
-	At string `query:"at" maxLength:"64" doc:"When it begins: an instant (RFC 3339), or a wall clock such as 2026-12-24T08:00 in its zone; now when absent"`
+	api.CampaignStart
 }
 
 func (r campaignRoutes) sendCampaign(ctx context.Context, in *sendCampaignInput) (api.CampaignRun, error) {
-	by := grantOf(ctx)
-	return r.campaigns.Send(ctx, boundTo(ctx), in.Campaign, api.CampaignStart{At: in.At, Token: by.QuotaID,
-		TokenQuota: by.Quota})
+	start := in.CampaignStart
+	start.Token, start.TokenQuota = grantOf(ctx).QuotaID, grantOf(ctx).Quota
+	return r.campaigns.Send(ctx, boundTo(ctx), in.Campaign, start)
 }
 
 func (r campaignRoutes) pauseCampaign(ctx context.Context, in *campaignInput) (api.CampaignRun, error) {
@@ -129,37 +115,21 @@ func (r campaignRoutes) testCampaign(ctx context.Context, in *testCampaignInput)
 	return r.campaigns.Test(ctx, boundTo(ctx), in.Campaign, in.Body)
 }
 
-// recipientSelection are the filters of the recipients of a campaign.
-type recipientSelection struct {
+type campaignRecipientsInput struct {
 	campaignInput
-	State   string `query:"state" enum:"sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" doc:"Only those in this state"`
-	Variant string `query:"variant" maxLength:"32" doc:"Only those who get this variant"`
-	Run     int    `query:"run" minimum:"1" doc:"Only those of this run; the last when absent"`
-	Search  string `query:"search" maxLength:"256" doc:"Only those with this in their address; case does not matter"`
+	api.CampaignRecipientQuery
 }
 
-func (in recipientSelection) query() api.CampaignRecipientQuery {
-	return api.CampaignRecipientQuery{State: in.State, Variant: in.Variant, Run: in.Run, Search: in.Search}
-}
-
-type listCampaignRecipientsInput struct {
-	recipientSelection
-	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
-	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
-}
-
-func (r campaignRoutes) listCampaignRecipients(ctx context.Context, in *listCampaignRecipientsInput) (
+func (r campaignRoutes) listCampaignRecipients(ctx context.Context, in *campaignRecipientsInput) (
 	api.CampaignRecipientPage, error) {
-	q := in.query()
-	q.Cursor, q.PageSize = in.Cursor, cmp.Or(in.PageSize, 20)
-	return r.campaigns.Recipients(ctx, boundTo(ctx), in.Campaign, q)
+	return r.campaigns.Recipients(ctx, boundTo(ctx), in.Campaign, in.CampaignRecipientQuery)
 }
 
-func (r campaignRoutes) exportCampaignRecipients(ctx context.Context, in *recipientSelection) (download,
+func (r campaignRoutes) exportCampaignRecipients(ctx context.Context, in *campaignRecipientsInput) (download,
 	error) {
 	return download{Name: "recipients.csv", ContentType: "text/csv; charset=utf-8",
 		Write: func(w io.Writer) error {
-			return r.campaigns.ExportRecipients(ctx, boundTo(ctx), in.Campaign, in.query(), w)
+			return r.campaigns.ExportRecipients(ctx, boundTo(ctx), in.Campaign, in.CampaignRecipientQuery, w)
 		}}, nil
 }
 
@@ -198,7 +168,7 @@ func (r campaignRoutes) resendCampaign(ctx context.Context, in *resendCampaignIn
 
 type campaignStatsInput struct {
 	campaignInput
-	Run int `query:"run" minimum:"1" doc:"Only this run. Without it, all runs are counted together, and each person once"`
+	api.CampaignStatsQuery
 }
 
 func (r campaignRoutes) campaignStats(ctx context.Context, in *campaignStatsInput) (api.CampaignStats,

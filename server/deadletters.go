@@ -8,27 +8,6 @@ import (
 	"github.com/postroom/postroom/smtpsend/replies"
 )
 
-// deadFilters are the filters of dead letters: those of messages without the state and the times.
-type deadFilters struct {
-	Account string `query:"account" maxLength:"256" doc:"Only dead letters of this account"`
-	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only dead letters in this lane"`
-	Tag     string `query:"tag" maxLength:"256" doc:"Only dead letters with this tag"`
-	Search  string `query:"search" maxLength:"256" doc:"Only dead letters with this in an address or the subject; case does not matter"`
-}
-
-// query returns the query of the outbox. A bound token sees the dead letters of its account.
-func (in deadFilters) query(ctx context.Context) (api.OutboxQuery, error) {
-	return selection{Account: in.Account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}.query(ctx)
-}
-
-// deadSelection selects a page of dead letters.
-type deadSelection struct {
-	pageInput
-	deadFilters
-	Reason string `query:"reason" maxLength:"64" doc:"Only dead letters whose error has an explanation with this reason; every one is read"`
-	Cursor string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
-}
-
 // knownReason refuses a reason that no explanation has. Empty: none was given.
 func knownReason(reason string) error {
 	if reason != "" && !replies.Known(reason) {
@@ -37,33 +16,36 @@ func knownReason(reason string) error {
 	return nil
 }
 
-func (m messageRoutes) listDeadLetters(ctx context.Context, in *deadSelection) (api.DeadLetterPage, error) {
+// deadLetters returns the query of the outbox for dead letters. A bound token sees those of its account.
+func deadLetters(ctx context.Context, in api.DeadLetterFilter) (api.OutboxQuery, error) {
+	account, err := ownAccount(ctx, in.Account)
+	return api.OutboxQuery{Account: account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}, err
+}
+
+func (m messageRoutes) listDeadLetters(ctx context.Context, in *api.DeadLetterQuery) (api.DeadLetterPage,
+	error) {
 	if err := knownReason(in.Reason); err != nil {
 		return api.DeadLetterPage{}, err
 	}
-	q, err := in.query(ctx)
+	q, err := deadLetters(ctx, in.DeadLetterFilter)
 	if err != nil {
 		return api.DeadLetterPage{}, err
 	}
-	q.Page, q.PageSize, q.Cursor, q.Reason = in.Page, in.size(), in.Cursor, in.Reason
+	q.Page, q.PageSize, q.Cursor, q.Reason = in.Page, in.PageSize, in.Cursor, in.Reason
 	return m.box.Reader.DeadLetters(ctx, q)
 }
 
-func (m messageRoutes) listDeadLetterReasons(ctx context.Context, in *deadFilters) (api.DeadLetterReasons,
-	error) {
-	q, err := in.query(ctx)
+func (m messageRoutes) listDeadLetterReasons(ctx context.Context, in *api.DeadLetterFilter) (
+	api.DeadLetterReasons, error) {
+	q, err := deadLetters(ctx, *in)
 	if err != nil {
 		return api.DeadLetterReasons{}, err
 	}
 	return m.box.Reader.DeadLetterReasons(ctx, q)
 }
 
-type explainInput struct {
-	Reply string `query:"reply" required:"true" minLength:"1" maxLength:"4000" doc:"The reply, such as 550 5.1.1 User unknown; HTTP 404 for the answer of a webhook endpoint"`
-}
-
 // explainReply reads nothing: it is the same for all tokens.
-func (m messageRoutes) explainReply(_ context.Context, in *explainInput) (api.Explanation, error) {
+func (m messageRoutes) explainReply(_ context.Context, in *api.ReplyQuery) (api.Explanation, error) {
 	return replies.Explain(in.Reply), nil
 }
 

@@ -31,7 +31,7 @@ type eventRow struct {
 }
 
 type takeDigestEventsInput struct {
-	accountQuery
+	api.AccountQuery
 	Body digestEventsRequest
 }
 
@@ -39,11 +39,7 @@ type takeDigestEventsInput struct {
 // is wrong, and answers it with the faults of its reading.
 func (r digestRoutes) takeDigestEvents(ctx context.Context, in *takeDigestEventsInput) (
 	none api.DigestEventsAnswer, _ error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return none, err
-	}
-	req := api.DigestEventsRequest{Account: account, DigestEvent: in.Body.DigestEvent}
+	req := api.DigestEventsRequest{Account: in.Body.Account, DigestEvent: in.Body.DigestEvent}
 	if in.Body.Events != nil {
 		req.Events = make([]api.DigestEvent, len(in.Body.Events))
 	}
@@ -80,55 +76,35 @@ func refusedEvent(faults []fault.Field) api.DigestEventResult {
 	return row
 }
 
-type deleteDigestEventsInput struct {
-	accountQuery
-	Recipients []string `query:"recipient" minLength:"1" maxLength:"256" doc:"Id of a reader. Repeat it for up to 100"`
-	Key        string   `query:"key" maxLength:"256" doc:"The idempotencyKey of the event"`
-	Category   string   `query:"category" maxLength:"64" doc:"In place of key, with entityType and entityId: all events about one thing"`
-	EntityType string   `query:"entityType" maxLength:"64" doc:"As category"`
-	EntityID   string   `query:"entityId" maxLength:"256" doc:"As category"`
-}
+type deleteDigestEventsInput struct{ api.DigestEventRemoval }
 
 func (r digestRoutes) deleteDigestEvents(ctx context.Context, in *deleteDigestEventsInput) (
 	api.DigestEventsDeleted, error) {
-	return r.digests.Remove(ctx, boundTo(ctx), api.DigestEventRemoval{Account: in.Account,
-		Recipients: in.Recipients, Key: in.Key, Category: in.Category, EntityType: in.EntityType,
-		EntityID: in.EntityID})
+	return r.digests.Remove(ctx, boundTo(ctx), in.DigestEventRemoval)
 }
 
 type createDigestKindInput struct {
-	accountQuery
+	api.AccountQuery
 	Body api.DigestKind
 }
 
 func (r digestRoutes) createDigestKind(ctx context.Context, in *createDigestKindInput) (api.DigestKindInfo,
 	error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.DigestKindInfo{}, err
-	}
-	in.Body.Account = account
 	return r.digests.Kinds.Create(ctx, boundTo(ctx), in.Body)
 }
 
-type listDigestKindsInput struct {
-	pageInput
-	Account string `query:"account" maxLength:"256" doc:"Only kinds of this account; when absent that of the token, else all"`
-}
-
-func (r digestRoutes) listDigestKinds(ctx context.Context, in *listDigestKindsInput) (api.DigestKindPage,
+func (r digestRoutes) listDigestKinds(ctx context.Context, in *api.DigestKindQuery) (api.DigestKindPage,
 	error) {
-	return r.digests.Kinds.Page(ctx, boundTo(ctx), api.DigestKindQuery{Account: in.Account,
-		PageQuery: api.PageQuery{Page: in.Page, PageSize: in.size()}})
+	return r.digests.Kinds.Page(ctx, boundTo(ctx), *in)
 }
 
 type digestKindInput struct {
-	accountQuery
+	api.AccountQuery
 	Category string `path:"category" maxLength:"64" doc:"The category; a / in it is written %2F"`
 }
 
 func (r digestRoutes) getDigestKind(ctx context.Context, in *digestKindInput) (api.DigestKindInfo, error) {
-	return r.digests.Kinds.Get(ctx, boundTo(ctx), api.DigestAccount{Account: in.Account}, in.Category)
+	return r.digests.Kinds.Get(ctx, boundTo(ctx), in.AccountQuery, in.Category)
 }
 
 type updateDigestKindInput struct {
@@ -138,42 +114,27 @@ type updateDigestKindInput struct {
 
 func (r digestRoutes) updateDigestKind(ctx context.Context, in *updateDigestKindInput) (api.DigestKindInfo,
 	error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.DigestKindInfo{}, err
-	}
-	in.Body.Account = account
 	return r.digests.Kinds.Update(ctx, boundTo(ctx), in.Category, in.Body)
 }
 
 func (r digestRoutes) deleteDigestKind(ctx context.Context, in *digestKindInput) (api.Deleted, error) {
-	err := r.digests.Kinds.Delete(ctx, boundTo(ctx), api.DigestAccount{Account: in.Account}, in.Category)
+	err := r.digests.Kinds.Delete(ctx, boundTo(ctx), in.AccountQuery, in.Category)
 	return api.Deleted{Deleted: err == nil}, err
 }
 
-type listDigestRecipientsInput struct {
-	accountQuery
-	Search   string `query:"search" maxLength:"256" doc:"Only those with this in their id or address; case does not matter"`
-	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
-	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it"`
-}
-
-func (r digestRoutes) listDigestRecipients(ctx context.Context, in *listDigestRecipientsInput) (
+func (r digestRoutes) listDigestRecipients(ctx context.Context, in *api.DigestRecipientQuery) (
 	api.DigestRecipientPage, error) {
-	return r.digests.List(ctx, boundTo(ctx), api.DigestRecipientQuery{Account: in.Account, Search: in.Search,
-		PageSize: in.PageSize, Cursor: in.Cursor})
+	return r.digests.List(ctx, boundTo(ctx), *in)
 }
 
 type digestRecipientInput struct {
-	accountQuery
+	api.AccountQuery
 	Recipient string `path:"recipient" maxLength:"256" doc:"Your id of the reader; a / in it is written %2F"`
 }
 
-func (in *digestRecipientInput) of() api.DigestAccount { return api.DigestAccount{Account: in.Account} }
-
 func (r digestRoutes) getDigestRecipient(ctx context.Context, in *digestRecipientInput) (api.DigestRecipient,
 	error) {
-	return r.digests.Get(ctx, boundTo(ctx), in.of(), in.Recipient)
+	return r.digests.Get(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
 }
 
 type writeDigestRecipientInput struct {
@@ -183,44 +144,34 @@ type writeDigestRecipientInput struct {
 
 func (r digestRoutes) putDigestRecipient(ctx context.Context, in *writeDigestRecipientInput) (
 	api.DigestRecipient, error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.DigestRecipient{}, err
-	}
-	in.Body.Account = account
 	stored, _, err := r.digests.Put(ctx, boundTo(ctx), in.Recipient, in.Body)
 	return stored, err
 }
 
 func (r digestRoutes) patchDigestRecipient(ctx context.Context, in *writeDigestRecipientInput) (
 	api.DigestRecipient, error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.DigestRecipient{}, err
-	}
-	in.Body.Account = account
 	return r.digests.Patch(ctx, boundTo(ctx), in.Recipient, in.Body)
 }
 
 func (r digestRoutes) deleteDigestRecipient(ctx context.Context, in *digestRecipientInput) (api.Deleted,
 	error) {
-	err := r.digests.Delete(ctx, boundTo(ctx), in.of(), in.Recipient)
+	err := r.digests.Delete(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
 	return api.Deleted{Deleted: err == nil}, err
 }
 
 func (r digestRoutes) listWaitingDigestEvents(ctx context.Context, in *digestRecipientInput) (
 	api.DigestWaiting, error) {
-	return r.digests.Waiting(ctx, boundTo(ctx), in.of(), in.Recipient)
+	return r.digests.Waiting(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
 }
 
 func (r digestRoutes) previewDigest(ctx context.Context, in *digestRecipientInput) (api.DigestPreview,
 	error) {
-	return r.digests.Preview(ctx, boundTo(ctx), in.of(), in.Recipient)
+	return r.digests.Preview(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
 }
 
 func (r digestRoutes) sendDigest(ctx context.Context, in *digestRecipientInput) (api.DigestSendAnswer,
 	error) {
-	return r.digests.Send(ctx, boundTo(ctx), in.of(), in.Recipient)
+	return r.digests.Send(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
 }
 
 type digestTimesInput struct{ Body api.DigestTimesRequest }
@@ -229,21 +180,8 @@ func (r digestRoutes) computeDigestTimes(_ context.Context, in *digestTimesInput
 	return r.digests.Times(in.Body)
 }
 
-type listDigestRunsInput struct {
-	accountQuery
-	Recipient string    `query:"recipient" maxLength:"256" doc:"Only runs of this reader"`
-	State     string    `query:"state" enum:"pending,processing,submitted,sent,failed,skipped" doc:"Only those in this state"`
-	After     time.Time `query:"after" doc:"Only those that entered their state at this time or later"`
-	Before    time.Time `query:"before" doc:"Only those that entered their state before this time"`
-	PageSize  int       `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
-	Cursor    string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
-}
-
-func (r digestRoutes) listDigestRuns(ctx context.Context, in *listDigestRunsInput) (api.DigestRunPage,
-	error) {
-	return r.digests.Runs.List(ctx, boundTo(ctx), api.DigestRunQuery{Account: in.Account,
-		Recipient: in.Recipient, State: in.State, After: in.After, Before: in.Before, PageSize: in.PageSize,
-		Cursor: in.Cursor})
+func (r digestRoutes) listDigestRuns(ctx context.Context, in *api.DigestRunQuery) (api.DigestRunPage, error) {
+	return r.digests.Runs.List(ctx, boundTo(ctx), *in)
 }
 
 type digestRunInput struct {
@@ -266,7 +204,7 @@ type ofDigests interface {
 func accountOf(all ...string) string { return cmp.Or(append(all, audience.DefaultAccount)...) }
 
 func (in *createDigestKindInput) digestObject(bound string) (id, account string) {
-	return in.Body.Category, accountOf(in.Account, in.Body.Account, bound)
+	return in.Body.Category, accountOf(in.Body.Account, bound)
 }
 
 func (in *digestKindInput) digestObject(bound string) (id, account string) {
@@ -274,7 +212,7 @@ func (in *digestKindInput) digestObject(bound string) (id, account string) {
 }
 
 func (in *updateDigestKindInput) digestObject(bound string) (id, account string) {
-	return in.Category, accountOf(in.Account, in.Body.Account, bound)
+	return in.Category, accountOf(in.Body.Account, bound)
 }
 
 func (in *digestRecipientInput) digestObject(bound string) (id, account string) {
@@ -282,7 +220,7 @@ func (in *digestRecipientInput) digestObject(bound string) (id, account string) 
 }
 
 func (in *writeDigestRecipientInput) digestObject(bound string) (id, account string) {
-	return unnamed(in.Recipient), accountOf(in.Account, in.Body.Account, bound)
+	return unnamed(in.Recipient), accountOf(in.Body.Account, bound)
 }
 
 func (*writeDigestRecipientInput) namesPeople() {}

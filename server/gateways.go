@@ -20,8 +20,8 @@ func (g gatewayRoutes) createGateway(ctx context.Context, in *createGatewayInput
 	return g.provision.CreateGateway(ctx, in.Body)
 }
 
-func (g gatewayRoutes) listGateways(ctx context.Context, in *pageInput) (api.GatewayPage, error) {
-	return g.gateways.List(ctx, in.Page, in.size())
+func (g gatewayRoutes) listGateways(ctx context.Context, in *api.PageQuery) (api.GatewayPage, error) {
+	return g.gateways.List(ctx, in.Page, pageSize(*in))
 }
 
 type gatewayInput struct {

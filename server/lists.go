@@ -12,44 +12,17 @@ const listMailBody = 4 << 20
 
 type listRoutes struct{ lists *audience.Lists }
 
-// accountQuery names the account of a request.
-type accountQuery struct {
-	Account string `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
-}
-
-// named returns the account of a request that may have it in its query, its body, or both.
-func (q accountQuery) named(body string) (string, error) {
-	switch {
-	case q.Account == "", q.Account == body:
-		return body, nil
-	case body == "":
-		return q.Account, nil
-	}
-	return "", invalid("account", "is not the same in the query and the body")
-}
-
 type createListInput struct {
-	accountQuery
+	api.AccountQuery
 	Body api.List
 }
 
 func (l listRoutes) createList(ctx context.Context, in *createListInput) (api.ListInfo, error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.ListInfo{}, err
-	}
-	in.Body.Account = account
 	return l.lists.Create(ctx, boundTo(ctx), in.Body)
 }
 
-type listListsInput struct {
-	pageInput
-	Account string `query:"account" maxLength:"256" doc:"Only lists of this account; when absent that of the token, else all"`
-}
-
-func (l listRoutes) listLists(ctx context.Context, in *listListsInput) (api.ListPage, error) {
-	return l.lists.Page(ctx, boundTo(ctx), api.ListQuery{Account: in.Account,
-		PageQuery: api.PageQuery{Page: in.Page, PageSize: in.size()}})
+func (l listRoutes) listLists(ctx context.Context, in *api.ListQuery) (api.ListPage, error) {
+	return l.lists.Page(ctx, boundTo(ctx), *in)
 }
 
 type listInput struct {

@@ -219,7 +219,7 @@ func (w *world) isForeign(t *testing.T, r route, who identity) {
 // isForeignByName calls a route with the account acme in its query, as somebody of another account.
 func (w *world) isForeignByName(t *testing.T, r route, who identity) {
 	t.Helper()
-	if r.method != http.MethodGet || !slices.Contains(inputOf(r.input).queries, "account") ||
+	if r.method != http.MethodGet || !slices.Contains(inputOf(r.input, r.paged).queries, "account") ||
 		strings.Contains(r.path, "{") {
 		return
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -13,55 +12,20 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-type listMessagesInput struct {
-	pageInput
-	Status        string    `query:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead,delivered,opened,clicked,unsubscribed,bounced,complained" doc:"Only messages with this status or outcome. failed selects dead messages too, dead only those that have a dead letter"`
-	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
-	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
-	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag"`
-	Search        string    `query:"search" maxLength:"1024" doc:"Only messages with this in an address or the subject, case does not matter, or with this Message-ID or idempotency key"`
-	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this time or later"`
-	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this time"`
-	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
-}
-
-// query returns the query of the log. A bound token sees the messages of its account.
-func (in *listMessagesInput) query(ctx context.Context) (api.LogQuery, error) {
-	account, err := ownAccount(ctx, in.Account)
-	return api.LogQuery{
-		Page: in.Page, PageSize: in.size(), Cursor: in.Cursor, Status: api.MessageStatus(in.Status),
-		Account: account, Lane: api.Lane(in.Lane),
-		Tag: in.Tag, Search: in.Search, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore,
-	}, err
-}
-
-// listMessages shows the email log.
-func (m messageRoutes) listMessages(ctx context.Context, in *listMessagesInput) (api.LogPage, error) {
-	q, err := in.query(ctx)
-	if err != nil {
+// listMessages shows the email log. A bound token sees the messages of its account.
+func (m messageRoutes) listMessages(ctx context.Context, in *api.LogQuery) (_ api.LogPage, err error) {
+	if in.Account, err = ownAccount(ctx, in.Account); err != nil {
 		return api.LogPage{}, err
 	}
-	return m.box.Reader.Messages(ctx, q)
-}
-
-type ratesInput struct {
-	Account string    `query:"account" maxLength:"256" doc:"Only mail of this account"`
-	From    time.Time `query:"from" doc:"From this hour on; of tags, lists and domains from this day of UTC, unless step is hour. Default: 30 days before to"`
-	To      time.Time `query:"to" doc:"Until this hour or day. Default: now"`
-	By      string    `query:"by" enum:"gateway,localAddress,lane,list,tag,domain" doc:"A row for each of these; domain is the recipient's"`
-	Name    string    `query:"name" maxLength:"256" doc:"Only the gateway, tag… of this name"`
-	Step    string    `query:"step" enum:"hour,day" doc:"A row for each hour or day"`
+	return m.box.Reader.Messages(ctx, *in)
 }
 
 // getRates answers counters of mail. A bound token gets those of its account.
-func (m messageRoutes) getRates(ctx context.Context, in *ratesInput) (api.Rates, error) {
-	account, err := ownAccount(ctx, in.Account)
-	if err != nil {
+func (m messageRoutes) getRates(ctx context.Context, in *api.RatesQuery) (_ api.Rates, err error) {
+	if in.Account, err = ownAccount(ctx, in.Account); err != nil {
 		return api.Rates{}, err
 	}
-	q := api.RatesQuery(*in)
-	q.Account = account
-	return m.box.Counts.Rates(ctx, q)
+	return m.box.Counts.Rates(ctx, *in)
 }
 
 func (m messageRoutes) getLogged(ctx context.Context, in *messageInput) (api.LoggedMessage, error) {

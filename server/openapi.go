@@ -149,7 +149,10 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
-			if name := f.Tag.Get(where); name != "" {
+			if name := f.Tag.Get(where); name != "" && (r.paged || !api.Paging(name)) {
+				if f.Type.Kind() == reflect.Bool && f.Tag.Get("enum") != "" {
+					f.Type = reflect.TypeFor[string]() // in a URL it is a text
+				}
 				// huma describes times in headers in another format
 				f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), "header:", "x:", 1))
 				schema := huma.SchemaFromField(schemas, f, "")

@@ -22,8 +22,8 @@ type personInput struct {
 	Person string `path:"person" maxLength:"128" doc:"Name of the person"`
 }
 
-func (p peopleRoutes) listPeople(ctx context.Context, in *pageInput) (api.PersonPage, error) {
-	return p.people.List(ctx, in.Page, in.size())
+func (p peopleRoutes) listPeople(ctx context.Context, in *api.PageQuery) (api.PersonPage, error) {
+	return p.people.List(ctx, in.Page, pageSize(*in))
 }
 
 type createPersonInput struct{ Body api.PersonRequest }
@@ -136,10 +136,6 @@ func (p peopleRoutes) chooseAccount(ctx context.Context, in *accountChoiceInput)
 	return me, err
 }
 
-type listSessionsInput struct {
-	Person string `query:"person" maxLength:"128" doc:"Only those of this person. A person who is no admin gets only the own ones"`
-}
-
 // sessionsOf returns whose sessions somebody may see and end; empty: everybody's.
 func sessionsOf(g *access.Grant) string {
 	if g.Allows(api.ScopeAdmin) {
@@ -148,7 +144,7 @@ func sessionsOf(g *access.Grant) string {
 	return g.Person
 }
 
-func (p peopleRoutes) listSessions(ctx context.Context, in *listSessionsInput) (api.Sessions, error) {
+func (p peopleRoutes) listSessions(ctx context.Context, in *api.SessionQuery) (api.Sessions, error) {
 	g := grantOf(ctx)
 	of := strings.ToLower(in.Person)
 	if own := sessionsOf(g); own != "" {

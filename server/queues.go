@@ -62,24 +62,13 @@ func (q queueRoutes) putQueue(ctx context.Context, in *putQueueInput) (api.Queue
 	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, nil
 }
 
-type statsInput struct {
-	Account string `query:"account" maxLength:"256" doc:"Only the counters of this account"`
-	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only the counters of this lane"`
-	Seconds int    `query:"seconds" minimum:"0" maximum:"604800" doc:"The time that events:… and submit:… count; 3600 when absent or 0"`
-}
-
-func (in *statsInput) query(ctx context.Context) (api.CounterQuery, error) {
-	account, err := ownAccount(ctx, in.Account)
-	return api.CounterQuery{Account: account, Lane: api.Lane(in.Lane), Seconds: in.Seconds}, err
-}
-
 // getStats returns counters. A bound token gets those of its account, without queues, alerts, and the numbers
 // of accounts, which are the instance's.
-func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
+func (q queueRoutes) getStats(ctx context.Context, in *api.CounterQuery) (api.Stats, error) {
 	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{},
 		Go: runtime.Version(), Arch: runtime.GOARCH}
-	counted, err := in.query(ctx)
-	if err != nil {
+	var err error
+	if in.Account, err = ownAccount(ctx, in.Account); err != nil {
 		return stats, err
 	}
 	if boundTo(ctx) == "" {
@@ -92,7 +81,7 @@ func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, e
 		return stats, err
 	}
 	stats.Redis, stats.RedisVersion = durability.Mode, durability.Version
-	stats.Counters, err = q.box.Queues.Counters(ctx, counted)
+	stats.Counters, err = q.box.Queues.Counters(ctx, *in)
 	return stats, err
 }
 

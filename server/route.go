@@ -23,6 +23,7 @@ type route struct {
 	id, summary  string // for the OpenAPI document; empty id: not in it
 	limit        int64  // of the body, in bytes; 0: smallBody
 	grows        bool   // it stores more than was there, and is refused while Redis has no memory for it
+	paged        bool   // the query may choose a page
 	long         bool   // the work grows with the outbox, so the answer has no deadline
 	input        reflect.Type
 	output       reflect.Type
@@ -137,10 +138,11 @@ func on[R ~string, I, O any](to R, r right, a audited, h handler[I, O]) route {
 		panic("server: api.Operations has no " + string(to))
 	}
 	return route{
-		method: o.Method, path: o.Path, right: r, audited: a, id: o.ID, summary: o.Summary, limit: smallBody,
+		method: o.Method, path: o.Path, right: r, audited: a, id: o.ID, summary: o.Summary,
+		limit: smallBody, paged: o.Paged,
 		input: reflect.TypeFor[I](), output: reflect.TypeFor[O](),
 		bind: func(s *Server, r route) echo.HandlerFunc {
-			inputs := inputOf(r.input)
+			inputs := inputOf(r.input, r.paged)
 			return func(c echo.Context) error {
 				memory, err := s.bodies.begin(c, r.limit)
 				if err != nil {

@@ -13,27 +13,16 @@ const segmentBody = 128 << 10
 type segmentRoutes struct{ segments *audience.Segments }
 
 type createSegmentInput struct {
-	accountQuery
+	api.AccountQuery
 	Body api.Segment
 }
 
 func (s segmentRoutes) createSegment(ctx context.Context, in *createSegmentInput) (api.SegmentInfo, error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.SegmentInfo{}, err
-	}
-	in.Body.Account = account
 	return s.segments.Create(ctx, boundTo(ctx), in.Body)
 }
 
-type listSegmentsInput struct {
-	pageInput
-	Account string `query:"account" maxLength:"256" doc:"Only segments of this account; when absent that of the token, else all"`
-}
-
-func (s segmentRoutes) listSegments(ctx context.Context, in *listSegmentsInput) (api.SegmentPage, error) {
-	return s.segments.Page(ctx, boundTo(ctx), api.SegmentQuery{Account: in.Account,
-		PageQuery: api.PageQuery{Page: in.Page, PageSize: in.size()}})
+func (s segmentRoutes) listSegments(ctx context.Context, in *api.SegmentQuery) (api.SegmentPage, error) {
+	return s.segments.Page(ctx, boundTo(ctx), *in)
 }
 
 type segmentInput struct {
@@ -68,7 +57,7 @@ func (s segmentRoutes) segmentCount(ctx context.Context, in *segmentInput) (api.
 
 type explainSegmentInput struct {
 	segmentInput
-	Subscriber string `query:"subscriber" minLength:"1" maxLength:"512" doc:"Id or address of the subscriber"`
+	api.SegmentSubject
 }
 
 func (s segmentRoutes) explainSegment(ctx context.Context, in *explainSegmentInput) (api.SegmentExplanation,

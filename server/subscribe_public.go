@@ -46,7 +46,7 @@ func (s *Server) subscribing() subscribeRoutes {
 
 // again asks a subscriber once more to confirm.
 func (s subscribeRoutes) again(ctx context.Context, in *leaveListInput) (api.ConfirmationSent, error) {
-	return s.asks.Again(ctx, boundTo(ctx), in.of(), in.Subscriber, in.ListID)
+	return s.asks.Again(ctx, boundTo(ctx), in.AccountQuery, in.Subscriber, in.ListID)
 }
 
 // form returns the form of a list, to link or to embed.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/newsletter/audience"
@@ -13,80 +12,37 @@ import (
 type subscriberRoutes struct{ audience *audience.Subscribers }
 
 type createSubscriberInput struct {
-	accountQuery
+	api.AccountQuery
 	Body api.SubscriberRequest
 }
 
 func (s subscriberRoutes) createSubscriber(ctx context.Context, in *createSubscriberInput) (api.Subscriber,
 	error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.Subscriber{}, err
-	}
-	in.Body.Account = account
 	made, _, err := s.audience.Create(ctx, boundTo(ctx), in.Body)
 	return made, err
 }
 
-// subscriberSelection are the filters of subscribers.
-type subscriberSelection struct {
-	accountQuery
-	ListID        string    `query:"listId" maxLength:"63" doc:"Only those who are on this list, or left it"`
-	State         string    `query:"state" enum:"pending,subscribed,left" doc:"Only those in this state on the list; needs listId"`
-	Segment       string    `query:"segment" maxLength:"63" doc:"Only those that this segment selects"`
-	Tag           string    `query:"tag" maxLength:"64" doc:"Only those with this tag"`
-	Search        string    `query:"search" maxLength:"256" doc:"Only those with this in their address or name; case does not matter. A whole address is found without a search"`
-	CreatedAfter  time.Time `query:"createdAfter" doc:"Only those that came at this time or later"`
-	CreatedBefore time.Time `query:"createdBefore" doc:"Only those that came before this time"`
-}
-
-func (q subscriberSelection) query() api.SubscriberQuery {
-	return api.SubscriberQuery{Account: q.Account, ListID: q.ListID, State: q.State, Tag: q.Tag,
-		Segment: q.Segment,
-		Search:  q.Search, CreatedAfter: given(q.CreatedAfter), CreatedBefore: given(q.CreatedBefore)}
-}
-
-// given returns a time, nil for the zero time.
-func given(at time.Time) *time.Time {
-	if at.IsZero() {
-		return nil
-	}
-	return &at
-}
-
-type listSubscribersInput struct {
-	subscriberSelection
-	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
-	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
-}
-
-func (s subscriberRoutes) listSubscribers(ctx context.Context, in *listSubscribersInput) (api.SubscriberPage,
+func (s subscriberRoutes) listSubscribers(ctx context.Context, in *api.SubscriberQuery) (api.SubscriberPage,
 	error) {
-	q := in.query()
-	q.Cursor, q.PageSize = in.Cursor, cmp.Or(in.PageSize, 20)
-	return s.audience.Page(ctx, boundTo(ctx), q)
+	return s.audience.Page(ctx, boundTo(ctx), *in)
 }
 
 type subscriberInput struct {
-	accountQuery
+	api.AccountQuery
 	Subscriber string `path:"subscriber" maxLength:"512" doc:"Id or address of the subscriber"`
 }
 
-func (in *subscriberInput) of() api.SubscriberAccount {
-	return api.SubscriberAccount{Account: in.Account}
-}
-
 func (s subscriberRoutes) getSubscriber(ctx context.Context, in *subscriberInput) (api.Subscriber, error) {
-	return s.audience.Get(ctx, boundTo(ctx), in.of(), in.Subscriber)
+	return s.audience.Get(ctx, boundTo(ctx), in.AccountQuery, in.Subscriber)
 }
 
 func (s subscriberRoutes) deleteSubscriber(ctx context.Context, in *subscriberInput) (api.Deleted, error) {
-	deleted, err := s.audience.Delete(ctx, boundTo(ctx), in.of(), in.Subscriber)
+	deleted, err := s.audience.Delete(ctx, boundTo(ctx), in.AccountQuery, in.Subscriber)
 	return api.Deleted{Deleted: deleted}, err
 }
 
 func (s subscriberRoutes) listConsents(ctx context.Context, in *subscriberInput) (api.ConsentHistory, error) {
-	return s.audience.Consents(ctx, boundTo(ctx), in.of(), in.Subscriber)
+	return s.audience.Consents(ctx, boundTo(ctx), in.AccountQuery, in.Subscriber)
 }
 
 type updateSubscriberInput struct {
@@ -96,11 +52,8 @@ type updateSubscriberInput struct {
 
 func (s subscriberRoutes) updateSubscriber(ctx context.Context, in *updateSubscriberInput) (api.Subscriber,
 	error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.Subscriber{}, err
-	}
-	return s.audience.Update(ctx, boundTo(ctx), api.SubscriberAccount{Account: account}, in.Subscriber, in.Body)
+	return s.audience.Update(ctx, boundTo(ctx), api.AccountQuery{Account: in.Body.Account}, in.Subscriber,
+		in.Body)
 }
 
 type subscribeInput struct {
@@ -109,11 +62,7 @@ type subscribeInput struct {
 }
 
 func (s subscriberRoutes) subscribe(ctx context.Context, in *subscribeInput) (api.Subscriber, error) {
-	account, err := in.named(in.Body.Account)
-	if err != nil {
-		return api.Subscriber{}, err
-	}
-	return s.audience.Subscribe(ctx, boundTo(ctx), api.SubscriberAccount{Account: account}, in.Subscriber,
+	return s.audience.Subscribe(ctx, boundTo(ctx), api.AccountQuery{Account: in.Body.Account}, in.Subscriber,
 		in.Body)
 }
 
@@ -123,7 +72,7 @@ type leaveListInput struct {
 }
 
 func (s subscriberRoutes) leaveList(ctx context.Context, in *leaveListInput) (api.ListLeft, error) {
-	left, err := s.audience.Leave(ctx, boundTo(ctx), in.of(), in.Subscriber, in.ListID,
+	left, err := s.audience.Leave(ctx, boundTo(ctx), in.AccountQuery, in.Subscriber, in.ListID,
 		audience.SourceAPI)
 	return api.ListLeft{Deleted: left, ListID: in.ListID}, err
 }
@@ -136,7 +85,7 @@ type aboutSubscriber interface {
 
 func (in *createSubscriberInput) object(_ context.Context, _ *audience.Subscribers, bound string) (id,
 	account string) {
-	return "", cmp.Or(in.Account, in.Body.Account, bound, audience.DefaultAccount)
+	return "", cmp.Or(in.Body.Account, bound, audience.DefaultAccount)
 }
 
 func (in *subscriberInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
@@ -147,13 +96,13 @@ func (in *subscriberInput) object(ctx context.Context, all *audience.Subscribers
 func (in *updateSubscriberInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
 	account string) {
 	return subscriberObject(ctx, all, in.Subscriber,
-		cmp.Or(in.Account, in.Body.Account, bound, audience.DefaultAccount))
+		cmp.Or(in.Body.Account, bound, audience.DefaultAccount))
 }
 
 func (in *subscribeInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
 	account string) {
 	return subscriberObject(ctx, all, in.Subscriber,
-		cmp.Or(in.Account, in.Body.Account, bound, audience.DefaultAccount))
+		cmp.Or(in.Body.Account, bound, audience.DefaultAccount))
 }
 
 func subscriberObject(ctx context.Context, all *audience.Subscribers, name, account string) (string, string) {

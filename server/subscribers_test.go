@@ -201,14 +201,14 @@ func TestSubscribersAreFound(t *testing.T) {
 		q    api.SubscriberQuery
 		want string
 	}{
-		{api.SubscriberQuery{}, "ann ben cat dan"}, {api.SubscriberQuery{PageSize: 3}, "ann ben cat dan"},
+		{api.SubscriberQuery{}, "ann ben cat dan"}, {api.SubscriberQuery{CursorQuery: api.CursorQuery{PageSize: 3}}, "ann ben cat dan"},
 		{api.SubscriberQuery{ListID: "news"}, "ann ben cat"},
 		{api.SubscriberQuery{ListID: "news", State: "left"}, "ben"},
 		{api.SubscriberQuery{Tag: "vip"}, "cat"}, {api.SubscriberQuery{Search: "cathERINE"}, "cat"},
 		{api.SubscriberQuery{Search: "example.org"}, "cat dan"},
 		{api.SubscriberQuery{Search: "Dan@example.org"}, "dan"},
-		{api.SubscriberQuery{CreatedAfter: &before}, "ann ben cat dan"},
-		{api.SubscriberQuery{CreatedBefore: &before}, ""},
+		{api.SubscriberQuery{CreatedAfter: before}, "ann ben cat dan"},
+		{api.SubscriberQuery{CreatedBefore: before}, ""},
 	} {
 		var found []string
 		for s, err := range api.All(ctx, w.client, api.ListSubscribers, c.q) {
@@ -222,7 +222,8 @@ func TestSubscribersAreFound(t *testing.T) {
 			t.Errorf("%+v finds %q, want %q", c.q, got, c.want)
 		}
 	}
-	page, err := api.ListSubscribers.Do(ctx, w.client, api.SubscriberQuery{PageSize: 3})
+	page, err := api.ListSubscribers.Do(ctx, w.client, api.SubscriberQuery{
+		CursorQuery: api.CursorQuery{PageSize: 3}})
 	if err != nil || page.Total == nil || *page.Total != 4 || page.Cursor == "" || len(page.Subscribers) != 3 {
 		t.Errorf("%+v, %v", page, err)
 	}

@@ -17,41 +17,9 @@ import (
 
 type suppressionRoutes struct{ store *suppression.Store }
 
-// suppressionScope are the parameters of the query about scopes.
-type suppressionScope struct {
-	Account string `query:"account" maxLength:"256" doc:"Of this account"`
-	List    string `query:"list" maxLength:"256" doc:"Of this list of the account"`
-	Reason  string `query:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Only those with this reason"`
-}
-
-func (q suppressionScope) scope() api.SuppressionScope {
-	return api.SuppressionScope{Account: q.Account, List: q.List}
-}
-
-// suppressionSelection are the filters of suppressions.
-type suppressionSelection struct {
-	suppressionScope
-	Scope   string `query:"scope" enum:"instance" doc:"instance: only those of the whole instance, without those of accounts and lists"`
-	Address string `query:"address" maxLength:"512" doc:"Only those of exactly this address"`
-	Domain  string `query:"domain" maxLength:"256" doc:"Only those of this domain and of its addresses. All entries are read for it: see cursor"`
-}
-
-func (q suppressionSelection) query() api.SuppressionQuery {
-	return api.SuppressionQuery{SuppressionScope: q.scope(), Scope: q.Scope, Reason: q.Reason,
-		Address: q.Address, Domain: q.Domain}
-}
-
-type listSuppressionsInput struct {
-	suppressionSelection
-	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
-	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
-}
-
-func (s suppressionRoutes) listSuppressions(ctx context.Context, in *listSuppressionsInput) (
+func (s suppressionRoutes) listSuppressions(ctx context.Context, in *api.SuppressionQuery) (
 	api.SuppressionPage, error) {
-	q := in.query()
-	q.Cursor, q.PageSize = in.Cursor, in.PageSize
-	return s.store.Query(ctx, boundTo(ctx), q)
+	return s.store.Query(ctx, boundTo(ctx), *in)
 }
 
 type addSuppressionsInput struct{ Body api.SuppressionRequest }
@@ -113,23 +81,12 @@ func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *f
 	}
 }
 
-type removeSuppressionInput struct {
-	suppressionScope
-	Email  string `query:"email" maxLength:"512" doc:"The address; either this or domain"`
-	Domain string `query:"domain" maxLength:"256" doc:"The domain: its own entry, not those of its addresses"`
-}
-
-func (s suppressionRoutes) removeSuppression(ctx context.Context, in *removeSuppressionInput) (
+func (s suppressionRoutes) removeSuppression(ctx context.Context, in *api.SuppressionRemoval) (
 	api.SuppressionRemoved, error) {
-	return s.store.Delete(ctx, boundTo(ctx), api.SuppressionRemoval{SuppressionScope: in.scope(),
-		Email: in.Email, Domain: in.Domain, Reason: in.Reason})
+	return s.store.Delete(ctx, boundTo(ctx), *in)
 }
 
-type checkSuppressionInput struct {
-	Email string `query:"email" maxLength:"512" doc:"The address"`
-}
-
-func (s suppressionRoutes) checkSuppression(ctx context.Context, in *checkSuppressionInput) (
+func (s suppressionRoutes) checkSuppression(ctx context.Context, in *api.SuppressionCheck) (
 	api.SuppressionFound, error) {
 	if in.Email == "" {
 		return api.SuppressionFound{}, invalid("email", "is required")
@@ -138,19 +95,16 @@ func (s suppressionRoutes) checkSuppression(ctx context.Context, in *checkSuppre
 }
 
 type importSuppressionsInput struct {
-	suppressionScope
-	ID     string    `query:"id" pattern:"^[A-Za-z0-9_-]{8,64}$" doc:"An id that you choose, for reading the progress during the upload"`
-	Source string    `query:"source" maxLength:"20" doc:"Source of lines without one; csv when absent"`
-	File   io.Reader // the body
-	Size   int64     // of the body; less than 1: unknown
+	api.SuppressionImportOptions
+	File io.Reader // the body
+	Size int64     // of the body; less than 1: unknown
 }
 
 func (s suppressionRoutes) importSuppressions(ctx context.Context, in *importSuppressionsInput) (
 	api.SuppressionImport, error) {
-	return s.store.Import(ctx, boundTo(ctx), in.File, api.SuppressionImportOptions{
-		ID: in.ID, Reason: in.Reason, SuppressionScope: in.scope(), Source: in.Source,
-		Size: in.Size,
-	})
+	o := in.SuppressionImportOptions
+	o.Size = in.Size
+	return s.store.Import(ctx, boundTo(ctx), in.File, o)
 }
 
 type importInput struct {
@@ -162,40 +116,29 @@ func (s suppressionRoutes) importProgress(ctx context.Context, in *importInput) 
 	return s.store.Progress(ctx, boundTo(ctx), in.ID)
 }
 
-type exportSuppressionsInput struct{ suppressionSelection }
-
-func (s suppressionRoutes) exportSuppressions(ctx context.Context, in *exportSuppressionsInput) (download,
+func (s suppressionRoutes) exportSuppressions(ctx context.Context, in *api.SuppressionQuery) (download,
 	error) {
 	bound := boundTo(ctx)
 	return download{Name: "suppressions.csv", ContentType: "text/csv; charset=utf-8",
-		Write: func(w io.Writer) error { return s.store.Export(ctx, bound, in.query(), w) }}, nil
+		Write: func(w io.Writer) error { return s.store.Export(ctx, bound, *in, w) }}, nil
 }
 
-type listBlocklistsInput struct{ pageInput }
-
-func (s suppressionRoutes) listBlocklists(ctx context.Context, in *listBlocklistsInput) (api.Blocklists,
-	error) {
-	return s.store.Lists(ctx, boundTo(ctx), in.Page, in.size())
+func (s suppressionRoutes) listBlocklists(ctx context.Context, in *api.PageQuery) (api.Blocklists, error) {
+	return s.store.Lists(ctx, boundTo(ctx), in.Page, pageSize(*in))
 }
 
 type blocklistInput struct {
 	ListID string `path:"listId" maxLength:"256" doc:"Id of the list"`
 }
 
-// blocklistAccount is whose list a request means.
-type blocklistAccount struct {
-	Account string `query:"account" maxLength:"256" doc:"Whose list it is. Without it, that of any account; an entry is removed only if no second account has such a list with this recipient"`
-}
-
 type getBlocklistInput struct {
 	blocklistInput
-	blocklistAccount
-	pageInput
+	api.BlocklistQuery
 }
 
 func (s suppressionRoutes) getBlocklist(ctx context.Context, in *getBlocklistInput) (api.BlocklistPage,
 	error) {
-	return s.store.Blocklist(ctx, boundTo(ctx), in.Account, in.ListID, in.Page, in.size())
+	return s.store.Blocklist(ctx, boundTo(ctx), in.Account, in.ListID, in.Page, pageSize(in.PageQuery))
 }
 
 type addToBlocklistInput struct {
@@ -210,8 +153,7 @@ func (s suppressionRoutes) addToBlocklist(ctx context.Context, in *addToBlocklis
 
 type removeFromBlocklistInput struct {
 	blocklistInput
-	blocklistAccount
-	Recipient string `query:"recipient" maxLength:"512" doc:"The address; for a domain, @ and its name"`
+	api.BlocklistRemoval
 }
 
 func (s suppressionRoutes) removeFromBlocklist(ctx context.Context, in *removeFromBlocklistInput) (
@@ -230,7 +172,7 @@ const mediaJSONL = "application/x-ndjson"
 func upload[R ~string, I, O any](to R, r right, a audited, h handler[I, O]) route {
 	row := on(to, r, a, h)
 	row.bind = func(s *Server, row route) echo.HandlerFunc {
-		inputs := inputOf(row.input)
+		inputs := inputOf(row.input, false)
 		return func(c echo.Context) error {
 			in := new(I)
 			value := reflect.ValueOf(in).Elem()

@@ -49,17 +49,19 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 		diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
-	page, err := api.ListSuppressions.Do(ctx, w.client, api.SuppressionQuery{PageSize: 2})
+	page, err := api.ListSuppressions.Do(ctx, w.client, api.SuppressionQuery{
+		CursorQuery: api.CursorQuery{PageSize: 2}})
 	if err != nil || len(page.Suppressions) != 2 || page.Total != 3 || page.Cursor == "" {
 		t.Fatal(page, err)
 	}
-	rest, err := api.ListSuppressions.Do(ctx, w.client, api.SuppressionQuery{PageSize: 2, Cursor: page.Cursor})
+	rest, err := api.ListSuppressions.Do(ctx, w.client, api.SuppressionQuery{
+		CursorQuery: api.CursorQuery{PageSize: 2, Cursor: page.Cursor}})
 	if err != nil || len(rest.Suppressions) != 1 || rest.Cursor != "" {
 		t.Error(rest, err)
 	}
 	for n, q := range map[int]api.SuppressionQuery{
-		2: {Scope: "instance"}, 1: {SuppressionScope: api.SuppressionScope{List: "news"}},
-		0: {SuppressionScope: api.SuppressionScope{Account: "shop"}},
+		2: {Scope: "instance"}, 1: {List: "news"},
+		0: {Account: "shop"},
 	} {
 		if page, err := api.ListSuppressions.Do(ctx, w.client, q); err != nil || len(page.Suppressions) != n ||
 			page.Total != n {
@@ -234,7 +236,7 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 		t.Error(err)
 	}
 	for account, want := range map[string]int{"acme": 3, "other": 2} {
-		if page, err := list.Query(ctx, "", api.SuppressionQuery{SuppressionScope: of(account)}); err != nil ||
+		if page, err := list.Query(ctx, "", api.SuppressionQuery{Account: account}); err != nil ||
 			page.Total != want {
 			t.Errorf("%s has %d, want %d: %v", account, page.Total, want, err)
 		}

@@ -31,20 +31,11 @@ func (t templateRoutes) createTemplate(ctx context.Context, in *createTemplateIn
 	return t.templates.Create(ctx, boundTo(ctx), in.Body)
 }
 
-type listTemplatesInput struct {
-	pageInput
-	Account string `query:"account" maxLength:"256" doc:"Only templates of this account. When absent, a token bound to an account sees those of its account and those without account"`
-	Kind    string `query:"kind" enum:"template,partial,layout" doc:"Only this kind"`
-	Search  string `query:"search" maxLength:"256" doc:"Only templates with this in their id, name or description; case does not matter"`
-}
-
-func (t templateRoutes) listTemplates(ctx context.Context, in *listTemplatesInput) (api.TemplatePage, error) {
+func (t templateRoutes) listTemplates(ctx context.Context, in *api.TemplateQuery) (api.TemplatePage, error) {
 	if bound := boundTo(ctx); bound != "" && in.Account != "" && in.Account != bound {
 		return api.TemplatePage{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
-	q := api.TemplateQuery{Account: in.Account, Kind: in.Kind, Search: in.Search, Page: in.Page,
-		PageSize: in.size()}
-	return t.templates.List(ctx, boundTo(ctx), q)
+	return t.templates.List(ctx, boundTo(ctx), *in)
 }
 
 type templateInput struct {
@@ -120,7 +111,7 @@ func (t templateRoutes) tryTemplate(ctx context.Context, in *tryTemplateInput) (
 
 type flushTemplatesInput struct {
 	accountInput
-	Force string `query:"force" enum:"true,false" doc:"Must be true, so that a client that omits the id of a template by mistake does not delete all"`
+	api.FlushQuery
 }
 
 func (t templateRoutes) flushTemplates(ctx context.Context, in *flushTemplatesInput) (api.TemplatesFlushed,
@@ -128,7 +119,7 @@ func (t templateRoutes) flushTemplates(ctx context.Context, in *flushTemplatesIn
 	if !grantOf(ctx).CanSee(in.Account) {
 		return api.TemplatesFlushed{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
-	if in.Force != "true" {
+	if !in.Force {
 		return api.TemplatesFlushed{}, invalid("force", "must be true")
 	}
 	n, err := t.templates.Flush(ctx, in.Account)

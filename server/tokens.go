@@ -20,13 +20,8 @@ func (t tokenRoutes) createToken(ctx context.Context, in *createTokenInput) (api
 	return t.tokens.Create(ctx, in.Body, time.Now())
 }
 
-type listTokensInput struct {
-	pageInput
-	Account string `query:"account" maxLength:"256" doc:"Only tokens that are bound to this account"`
-}
-
-func (t tokenRoutes) listTokens(ctx context.Context, in *listTokensInput) (api.TokenPage, error) {
-	return t.tokens.List(ctx, in.Account, in.Page, in.size())
+func (t tokenRoutes) listTokens(ctx context.Context, in *api.TokenQuery) (api.TokenPage, error) {
+	return t.tokens.List(ctx, in.Account, in.Page, pageSize(in.PageQuery))
 }
 
 type tokenInput struct {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/webhooks"
@@ -20,8 +19,8 @@ func (w webhookRoutes) createEndpoint(ctx context.Context, in *createEndpointInp
 	return w.webhooks.Create(ctx, in.Body)
 }
 
-func (w webhookRoutes) listEndpoints(ctx context.Context, in *pageInput) (api.EndpointPage, error) {
-	return w.webhooks.Endpoints(ctx, in.Page, in.size())
+func (w webhookRoutes) listEndpoints(ctx context.Context, in *api.PageQuery) (api.EndpointPage, error) {
+	return w.webhooks.Endpoints(ctx, in.Page, pageSize(*in))
 }
 
 type endpointInput struct {
@@ -73,7 +72,7 @@ func (w webhookRoutes) wakeEndpoint(ctx context.Context, in *endpointInput) (api
 
 type endpointStatsInput struct {
 	endpointInput
-	Hours int `query:"hours" minimum:"1" maximum:"720" doc:"How many hours, back from now and with the current one; 24 when absent"`
+	api.EndpointStatsQuery
 }
 
 func (w webhookRoutes) endpointStats(ctx context.Context, in *endpointStatsInput) (api.EndpointStats, error) {
@@ -82,7 +81,7 @@ func (w webhookRoutes) endpointStats(ctx context.Context, in *endpointStatsInput
 
 type testEndpointInput struct {
 	endpointInput
-	Event string `query:"event" maxLength:"64" doc:"Type of the event, such as messageBounce: a sample of it is sent, with test true in its data; webhookTest when absent"`
+	api.EndpointTest
 }
 
 func (w webhookRoutes) testEndpoint(ctx context.Context, in *testEndpointInput) (api.EndpointTested, error) {
@@ -91,8 +90,7 @@ func (w webhookRoutes) testEndpoint(ctx context.Context, in *testEndpointInput) 
 
 type replayInput struct {
 	endpointInput
-	Since      time.Time `query:"since" doc:"Send the events of this time and later; required"`
-	Background bool      `query:"background" doc:"Answer at once; GET shows how far it is, and it waits while too many deliveries do"`
+	api.EndpointReplay
 }
 
 func (w webhookRoutes) replayEndpoint(ctx context.Context, in *replayInput) (api.Replayed, error) {
@@ -112,16 +110,12 @@ func (w webhookRoutes) replayState(ctx context.Context, in *endpointInput) (api.
 
 type listDeliveriesInput struct {
 	endpointInput
-	pageInput
-	Q      string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that match this query: words, to:, subject:, status:… see docs/search.md"`
-	Status string `query:"status" enum:"pending,delivered,failed,skipped" doc:"Only deliveries in this state"`
-	Event  string `query:"event" maxLength:"64" doc:"Only deliveries of events of this type, such as messageSent"`
+	api.DeliveryQuery
 }
 
 func (w webhookRoutes) listDeliveries(ctx context.Context, in *listDeliveriesInput) (api.DeliveryPage,
 	error) {
-	return w.webhooks.FindDeliveries(ctx, in.ID, api.DeliveryQuery{Q: in.Q, Status: in.Status, Event: in.Event,
-		Page: in.Page, PageSize: in.size()})
+	return w.webhooks.FindDeliveries(ctx, in.ID, in.DeliveryQuery)
 }
 
 // listAbout lists the deliveries of a message. A bound token sees those to the endpoint of its account.
@@ -152,8 +146,8 @@ func (w webhookRoutes) redeliver(ctx context.Context, in *deliveryInput) (api.Re
 	return w.webhooks.Redeliver(ctx, in.ID, in.DeliveryID)
 }
 
-func (w webhookRoutes) listRoutes(ctx context.Context, in *pageInput) (api.WebhookRoutePage, error) {
-	page, err := w.webhooks.Endpoints(ctx, in.Page, in.size())
+func (w webhookRoutes) listRoutes(ctx context.Context, in *api.PageQuery) (api.WebhookRoutePage, error) {
+	page, err := w.webhooks.Endpoints(ctx, in.Page, pageSize(*in))
 	out := api.WebhookRoutePage{Total: page.Total, Page: page.Page, Pages: page.Pages}
 	for _, e := range page.Endpoints {
 		out.Webhooks = append(out.Webhooks, routeOf(e))

@@ -9,14 +9,13 @@ import (
 
 type whyInput struct {
 	Address string `path:"address" maxLength:"254" doc:"The address"`
-	Message string `query:"message" maxLength:"1024" doc:"Only this message: its queueId or its Message-ID"`
-	Account string `query:"account" maxLength:"256" doc:"Only mail of this account; all, or that of the token, when absent"`
+	api.WhyQuery
 }
 
 type whyRoutes struct{ why *why.Why }
 
 func (y whyRoutes) whyTo(ctx context.Context, in *whyInput) (api.Why, error) {
-	return y.why.To(ctx, boundTo(ctx), in.Address, api.WhyQuery{Message: in.Message, Account: in.Account})
+	return y.why.To(ctx, boundTo(ctx), in.Address, in.WhyQuery)
 }
 
 // whyRoutes need the scope of everything, because the answer joins everything.

@@ -153,7 +153,7 @@ func (u *UI) showRecipient(w http.ResponseWriter, r *http.Request, one api.Diges
 	}
 	v.Older = max(0, v.Older)
 	runs, err := u.Digests.Runs.List(r.Context(), boundTo(r), api.DigestRunQuery{Account: one.Account,
-		Recipient: one.Recipient, PageSize: runsShown})
+		Recipient: one.Recipient, CursorQuery: api.CursorQuery{PageSize: runsShown}})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (u *UI) digestOverview(w http.ResponseWriter, r *http.Request) error {
 func (u *UI) overviewRuns(ctx context.Context, bound string, v *digestsView) error {
 	for state, into := range map[string]*[]api.DigestRun{api.DigestFailed: &v.Failed, "": &v.Newest} {
 		page, err := u.Digests.Runs.List(ctx, bound, api.DigestRunQuery{Account: v.Account, State: state,
-			PageSize: runsShown})
+			CursorQuery: api.CursorQuery{PageSize: runsShown}})
 		if err != nil {
 			return err
 		}

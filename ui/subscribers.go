@@ -45,9 +45,8 @@ func (u *UI) subscribers(w http.ResponseWriter, r *http.Request) error {
 	}
 	text := func(name string) string { return strings.TrimSpace(in.Get(name)) }
 	v := subscribersView{States: subscriptionStates, Query: api.SubscriberQuery{Account: account,
-		ListID: text("list"), State: text("state"), Tag: text("tag"), Search: text("q"), Segment: text("segment"),
-		Cursor:   in.Get("cursor"),
-		PageSize: rowsPerPage}}
+		ListID: text("list"), State: text("state"), Tag: text("tag"), Search: text("q"),
+		Segment: text("segment"), CursorQuery: api.CursorQuery{Cursor: in.Get("cursor"), PageSize: rowsPerPage}}}
 	for _, value := range []string{v.Query.ListID, v.Query.Tag, v.Query.Search, v.Query.Segment,
 		v.Query.Cursor} {
 		if len(value) > 512 {

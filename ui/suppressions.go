@@ -104,11 +104,9 @@ func readSuppressions(v url.Values) (suppressionsView, error) {
 			return view, fault.New(fault.Invalid, "", "The address is too long")
 		}
 	}
-	view.Query = api.SuppressionQuery{
-		SuppressionScope: api.SuppressionScope{Account: strings.TrimSpace(v.Get("account")),
-			List: strings.TrimSpace(v.Get("list"))},
-		Scope: v.Get("scope"), Reason: v.Get("reason"), Cursor: v.Get("cursor"), PageSize: rowsPerPage,
-	}
+	view.Query = api.SuppressionQuery{Account: strings.TrimSpace(v.Get("account")),
+		List: strings.TrimSpace(v.Get("list")), Scope: v.Get("scope"), Reason: v.Get("reason"),
+		CursorQuery: api.CursorQuery{Cursor: v.Get("cursor"), PageSize: rowsPerPage}}
 	return view, nil
 }
 
@@ -204,8 +202,9 @@ func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := r.PostForm
+	of := scopeOfForm(f)
 	removal := api.SuppressionRemoval{Email: f.Get("email"), Domain: f.Get("domain"), Reason: f.Get("reason"),
-		SuppressionScope: scopeOfForm(f)}
+		Account: of.Account, List: of.List}
 	answer, err := u.Suppressions.Delete(r.Context(), boundTo(r), removal)
 	back, who := local(f.Get("back")), f.Get("email")+f.Get("domain")
 	switch {
@@ -236,8 +235,9 @@ func whomOf(text string) (email, domain string) {
 // importSuppressions streams the file of a form into an import, and redirects to the page of its result.
 func (u *UI) importSuppressions(w http.ResponseWriter, r *http.Request) error {
 	return upload(w, r, func(f url.Values, _ string, file io.Reader) error {
+		of := scopeOfForm(f)
 		got, err := u.Suppressions.Import(r.Context(), boundTo(r), file, api.SuppressionImportOptions{
-			Reason: f.Get("reason"), SuppressionScope: scopeOfForm(f)})
+			Reason: f.Get("reason"), Account: of.Account, List: of.List})
 		if err != nil {
 			return undone(w, r, "/suppressions", err)
 		}

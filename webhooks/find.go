@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string,
 	if q.Q = strings.TrimSpace(q.Q); q.Q != "" && w.options.Match == nil {
 		return api.DeliveryPage{}, fault.New(fault.NotFound, "SearchOff", "There is no search index")
 	}
-	page, pageSize := max(q.Page, 0), max(q.PageSize, 1)
+	page, pageSize := max(q.Page, 0), cmp.Or(max(q.PageSize, 0), 20)
 	if q.Q == "" && q.Status == "" && q.Event == "" {
 		return w.Deliveries(ctx, endpoint, page, pageSize)
 	}

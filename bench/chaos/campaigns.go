@@ -233,7 +233,7 @@ func (r *round) outcome(ctx context.Context, id string) (*outcome, error) {
 		return nil, err
 	}
 	end := &outcome{stats: st, listed: map[int][]listing{}}
-	for q := (api.CampaignRecipientQuery{PageSize: 1000}); ; {
+	for q := (api.CampaignRecipientQuery{CursorQuery: api.CursorQuery{PageSize: 1000}}); ; {
 		page, err := api.ListCampaignRecipients.Do(ctx, client, q, id)
 		if err != nil {
 			return nil, err

@@ -131,7 +131,7 @@ func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
 func (c *clients) operate(ctx context.Context) {
 	r := random(c.seed, "operator")
 	for rig.Wait(ctx, time.Second) == nil {
-		page, err := api.ListDeadLetters.Do(ctx, c.some(r).client, api.OutboxQuery{PageSize: 20})
+		page, err := api.ListDeadLetters.Do(ctx, c.some(r).client, api.DeadLetterQuery{})
 		if err != nil {
 			continue
 		}

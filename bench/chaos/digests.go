@@ -178,7 +178,7 @@ func (c *clients) prefer(ctx, weather context.Context) {
 // retryRun retries a run that failed, as an impatient operator does.
 func (c *clients) retryRun(ctx context.Context, r *rand.Rand) {
 	page, err := api.ListDigestRuns.Do(ctx, c.some(r).client, api.DigestRunQuery{State: api.DigestFailed,
-		PageSize: 5})
+		CursorQuery: api.CursorQuery{PageSize: 5}})
 	if err != nil || len(page.Runs) == 0 {
 		return
 	}
@@ -217,7 +217,8 @@ func (r *round) told(ctx context.Context) bool {
 		return true
 	}
 	for _, state := range openRuns {
-		page, err := api.ListDigestRuns.Do(ctx, client, api.DigestRunQuery{State: state, PageSize: 1})
+		page, err := api.ListDigestRuns.Do(ctx, client, api.DigestRunQuery{State: state,
+			CursorQuery: api.CursorQuery{PageSize: 1}})
 		if err != nil || len(page.Runs) > 0 {
 			return false
 		}
@@ -270,7 +271,7 @@ func wordOf(run api.DigestRun) event.Type {
 
 func allRuns(ctx context.Context, client *api.Client) (all []api.DigestRun, _ error) {
 	seen := map[string]bool{} // the cursor is a time, at which there may be several
-	for q := (api.DigestRunQuery{PageSize: 1000}); ; {
+	for q := (api.DigestRunQuery{CursorQuery: api.CursorQuery{PageSize: 1000}}); ; {
 		page, err := api.ListDigestRuns.Do(ctx, client, q)
 		if err != nil {
 			return nil, err

@@ -12,17 +12,11 @@ import (
 
 // auditCmd shows the audit log.
 type auditCmd struct {
-	Who     string `placeholder:"WHO" help:"Only by this: name or id of a token, a person, a session, an address, or token, person, session, smtp, anonymous, system."`
-	Kind    string `placeholder:"KIND" help:"Only about this kind: account, gateway, dkim, template, token, person, session, endpoint, settings, queue, message, suppression, list, segment, subscriber, campaign or documents."`
-	ID      string `name:"id" placeholder:"ID" help:"Only about the object of this id."`
-	Account string `placeholder:"ID" help:"Only about what belongs to this account, or by a token bound to it."`
-	Result  string `enum:",begun,done,refused,failed" default:"" placeholder:"RESULT" help:"Only with this result: done, refused, failed, or begun (its process died, or it takes long)."`
-	Since   string `placeholder:"TIME" help:"Only from this time on: a time, a date, or an age such as 90m, 24h or 7d."`
-	Until   string `placeholder:"TIME" help:"Only before this time."`
-	Follow  bool   `short:"f" help:"Go on with new entries until Ctrl-C."`
-	Export  bool   `help:"Print all entries as JSON lines, oldest first, as they were hashed and signed."`
-	Verify  bool   `help:"Check that nothing of the log was changed or deleted; exit code 1 if it was."`
-	Head    string `placeholder:"SEQ:HASH" help:"With --verify: an entry that the log must have, such as the head of an earlier verification."`
+	filter[api.AuditQuery]
+	Follow bool   `short:"f" help:"Go on with new entries until Ctrl-C."`
+	Export bool   `help:"Print all entries as JSON lines, oldest first, as they were hashed and signed."`
+	Verify bool   `help:"Check that nothing of the log was changed or deleted; exit code 1 if it was."`
+	Head   string `placeholder:"SEQ:HASH" help:"With --verify: an entry that the log must have, such as the head of an earlier verification."`
 	limitFlag
 
 	interval time.Duration // of --follow; 0: a second
@@ -46,13 +40,6 @@ func (a *auditCmd) Run(s *session) error {
 	q.PageSize = a.pageSize(maxPage)
 	entries, more, _, err := fetch(s, api.ListAudit, q, a.limitFlag, nil)
 	return s.some("entries", entries, more, err, "no entries", auditGrid(entries, time.Now()))
-}
-
-func (a *auditCmd) query() (api.AuditQuery, error) {
-	since, until, err := messageFlags{Since: a.Since, Until: a.Until}.period()
-	return api.AuditQuery{Who: a.Who, Kind: a.Kind, ID: a.ID, Account: a.Account,
-		Result: api.AuditResult(a.Result),
-		From:   since, To: until}, err
 }
 
 func auditGrid(entries []api.AuditEntry, now time.Time) grid {

@@ -13,13 +13,7 @@ import (
 func campaignVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List the campaigns (the default).",
-			run: &listCmd[campaignListFlags, api.CampaignInfo]{
-				rows: func(s *session, f campaignListFlags) ([]api.CampaignInfo, error) {
-					return all(s, api.ListCampaigns, api.CampaignQuery{Account: f.Account, State: f.State,
-						ListID: f.List, Search: f.Search, PageQuery: api.PageQuery{PageSize: maxPage}})
-				},
-				none: "no campaigns; to add one: postroom campaign add --help", grid: campaignsGrid,
-			}},
+			run: list(api.ListCampaigns, "no campaigns; to add one: postroom campaign add --help", campaignsGrid)},
 		{name: "show", help: "Show one campaign.", run: show(api.GetCampaign, campaignFacts)},
 		{name: "add", help: "Store the draft of a campaign.", run: &campaignAddCmd{},
 			more: `Examples:
@@ -44,19 +38,12 @@ somebody to look at it. Ctrl-C ends the watching, not the campaign.`},
 			run: &campaignRunCmd{route: api.ResumeCampaign}},
 		{name: "cancel", help: "End a campaign: who has not got it will not.",
 			run: &campaignRunCmd{route: api.CancelCampaign}},
-		{name: "recipients", help: "Show what became of the people of a campaign.", run: &campaignRecipientsCmd{}},
+		{name: "recipients", help: "Show what became of the people of a campaign.",
+			run: &campaignRecipientsCmd{filter: filterOf[api.CampaignRecipientQuery]()}},
 		{name: "winner", help: "Decide which variant wins the test of a campaign.", run: &campaignWinnerCmd{}},
 		{name: "resend", help: "Send a campaign again, to some of its people.", run: &campaignResendCmd{}},
 		{name: "stats", help: "Show the numbers of a campaign.", run: &campaignStatsCmd{}},
 	}
-}
-
-// campaignListFlags narrow the list of campaigns.
-type campaignListFlags struct {
-	Account string `placeholder:"ID" help:"Only those of this account."`
-	State   string `enum:",draft,scheduled,sending,paused,held,sent,cancelled,failed" default:"" placeholder:"STATE" help:"Only those in this state: draft, scheduled, sending, paused, held, sent, cancelled or failed."`
-	List    string `placeholder:"ID" help:"Only those that go to this list."`
-	Search  string `placeholder:"TEXT" help:"Only those with this in their id or name."`
 }
 
 func campaignsGrid(list []api.CampaignInfo, now time.Time) grid {

@@ -9,26 +9,22 @@ import (
 
 // campaignRecipientsCmd shows the recipients of a campaign.
 type campaignRecipientsCmd struct {
-	ID      string `arg:"" help:"Id of the campaign."`
-	State   string `enum:",sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" default:"" placeholder:"STATE" help:"Only those in this state: sending, sent, deferred, suppressed, unsubscribed, bounced, failed, inDoubt or cancelled."`
-	Variant string `placeholder:"ID" help:"Only those who get this variant."`
-	Of      int    `name:"run" placeholder:"N" help:"Only those of this run. Default: the last one."`
-	Search  string `placeholder:"TEXT" help:"Only those with this in their address."`
-	CSV     string `name:"csv" placeholder:"FILE" help:"Write all of them to a file, not there yet unless --force is given; - is standard output."`
-	Force   bool   `help:"Write over a file that is there."`
+	ID string `arg:"" help:"Id of the campaign."`
+	filter[api.CampaignRecipientQuery]
+	CSV   string `name:"csv" placeholder:"FILE" help:"Write all of them to a file, not there yet unless --force is given; - is standard output."`
+	Force bool   `help:"Write over a file that is there."`
 	limitFlag
-}
-
-func (c *campaignRecipientsCmd) query() api.CampaignRecipientQuery {
-	return api.CampaignRecipientQuery{State: c.State, Variant: c.Variant, Run: c.Of, Search: c.Search}
 }
 
 // Run prints or writes them.
 func (c *campaignRecipientsCmd) Run(s *session) error {
-	if c.CSV != "" {
-		return c.export(s)
+	q, err := c.query()
+	if err != nil {
+		return err
 	}
-	q := c.query()
+	if c.CSV != "" {
+		return c.export(s, q)
+	}
 	q.PageSize = c.pageSize(maxPage)
 	found, more, _, err := fetch(s, api.ListCampaignRecipients, q, c.limitFlag, nil, c.ID)
 	now := time.Now()
@@ -44,9 +40,9 @@ func (c *campaignRecipientsCmd) Run(s *session) error {
 	return s.some("recipients", found, more, err, "no recipients", g)
 }
 
-func (c *campaignRecipientsCmd) export(s *session) error {
+func (c *campaignRecipientsCmd) export(s *session, q api.CampaignRecipientQuery) error {
 	export := func(w io.Writer) error {
-		return api.ExportCampaignRecipients.Do(s, s.client, c.query(), w, c.ID)
+		return api.ExportCampaignRecipients.Do(s, s.client, q, w, c.ID)
 	}
 	if c.CSV == "-" {
 		return export(s.out)

@@ -104,7 +104,7 @@ func (s *sendCmd) content(req *api.SubmitRequest, con *console) error {
 func (c *console) read(value string, input bool) ([]byte, error) {
 	name, isFile := strings.CutPrefix(value, "@")
 	switch {
-	case input:
+	case input || isFile && name == "-":
 		content, err := io.ReadAll(c.in)
 		if err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)

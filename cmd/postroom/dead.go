@@ -28,10 +28,16 @@ type deadFlags struct {
 	Reason         string `placeholder:"REASON" help:"That failed for this reason: mailboxFull, badCredentials… as dead-letter reasons lists them."`
 }
 
-// selects reports whether the flags select a dead letter. The server compares account and tag.
+// selects reports whether the flags select a dead letter, as far as the server does not compare it.
 func (f deadFlags) selects(m api.OutboxMessage) bool {
 	e := m.Progress.Error
 	return (f.Code == "" || e != nil && e.Code == f.Code) && (!f.AccountTrouble || e != nil && e.AccountTrouble)
+}
+
+// query returns the query of what the server compares.
+func (f deadFlags) query(pageSize int) api.DeadLetterQuery {
+	return api.DeadLetterQuery{DeadLetterFilter: api.DeadLetterFilter{Account: f.Account, Tag: f.Tag},
+		Reason: f.Reason, PageQuery: api.PageQuery{PageSize: pageSize}}
 }
 
 // deadListCmd lists dead letters.
@@ -42,7 +48,7 @@ type deadListCmd struct {
 
 // Run lists dead letters.
 func (d *deadListCmd) Run(s *session) error {
-	q := api.OutboxQuery{Account: d.Account, Tag: d.Tag, Reason: d.Reason, PageSize: maxPage}
+	q := d.query(maxPage)
 	letters, more, _, err := fetch(s, api.ListDeadLetters, q, d.limitFlag, d.selects)
 	g, now := newGrid("id", "account", "to", "subject", "queued", "code", "why"), time.Now()
 	for _, m := range letters {
@@ -63,7 +69,7 @@ func (d *deadReasonsCmd) patience() time.Duration { return replayTimeout }
 
 // Run counts dead letters by reason, the most frequent first.
 func (d *deadReasonsCmd) Run(s *session) error {
-	found, err := api.ListDeadLetterReasons.Do(s, s.client, api.OutboxQuery{Account: d.Account, Tag: d.Tag})
+	found, err := api.ListDeadLetterReasons.Do(s, s.client, api.DeadLetterFilter{Account: d.Account, Tag: d.Tag})
 	g := newGrid("reason", "letters", "means", "to do", "example")
 	for _, r := range found.Reasons {
 		g.add(r.Reason, r.Count, r.Title, r.Remedy, clip(clean(r.Example), 60))
@@ -180,8 +186,7 @@ func (d *deadReplayCmd) Run(s *session) error {
 func (s *session) watchReplay(f deadFlags) func() {
 	ctx, cancel := context.WithCancel(s)
 	left := func() (int, bool) {
-		page, err := api.ListDeadLetters.Do(ctx, s.client, api.OutboxQuery{Account: f.Account, Tag: f.Tag,
-			Reason: f.Reason, PageSize: 1})
+		page, err := api.ListDeadLetters.Do(ctx, s.client, f.query(1))
 		return page.Total, err == nil
 	}
 	total, ok := 0, false

@@ -1,5 +1,7 @@
 package main
 
+import "github.com/postroom/postroom/api"
+
 func digestVerbs() []verb {
 	return []verb{
 		{name: "event", help: "Hand in notifications of readers: one, or a file of them.", run: &digestEventCmd{},
@@ -9,7 +11,7 @@ func digestVerbs() []verb {
   postroom digest event --file events.ndjson
 A line of a file:
   {"recipient":"user-17","category":"comment","entityType":"post","entityId":"5","idempotencyKey":"c-99"}`},
-		{name: "runs", help: "List the mails of readers, newest first.", run: &digestRunsCmd{},
+		{name: "runs", help: "List the mails of readers, newest first.", run: &digestRunsCmd{filter: filterOf[api.DigestRunQuery]()},
 			more: `Examples:
   postroom digest runs --state failed --since 24h
   postroom digest runs --recipient user-17`},

@@ -9,28 +9,17 @@ import (
 
 // digestRunsCmd lists runs.
 type digestRunsCmd struct {
-	Account   string `placeholder:"ID" help:"Only those of this account. Default: that of the token, else default."`
-	Recipient string `placeholder:"ID" help:"Only those of this reader."`
-	State     string `enum:",pending,processing,submitted,sent,failed,skipped" default:"" placeholder:"STATE" help:"Only those in this state: pending, processing, submitted, sent, failed or skipped."`
-	Since     string `placeholder:"WHEN" help:"Only those since then: a distance (2h) or a time."`
-	Until     string `placeholder:"WHEN" help:"Only those before then."`
+	filter[api.DigestRunQuery]
 	limitFlag
 }
 
 // Run lists runs.
 func (c *digestRunsCmd) Run(s *session) error {
-	q := api.DigestRunQuery{Account: c.Account, Recipient: c.Recipient, State: c.State,
-		PageSize: c.pageSize(maxPage)}
-	after, err := optionalTime("--since", c.Since, parseSince)
+	q, err := c.query()
 	if err != nil {
 		return err
 	}
-	before, err := optionalTime("--until", c.Until, parseSince)
-	if err != nil {
-		return err
-	}
-	api.Set(&q.After, after)
-	api.Set(&q.Before, before)
+	q.PageSize = c.pageSize(maxPage)
 	found, more, _, err := fetch(s, api.ListDigestRuns, q, c.limitFlag, nil)
 	return s.some("runs", found, more, err, "no runs", digestRunsGrid(found, time.Now()))
 }

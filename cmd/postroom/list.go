@@ -10,13 +10,8 @@ import (
 
 func listVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List the mailing lists (the default).", run: &listCmd[listFlags, api.ListInfo]{
-			rows: func(s *session, f listFlags) ([]api.ListInfo, error) {
-				return all(s, api.ListLists, api.ListQuery{Account: f.Account, PageQuery: api.PageQuery{
-					PageSize: maxPage}})
-			},
-			none: "no lists; to add one: postroom list add --help", grid: listsGrid,
-		}},
+		{name: "list", help: "List the mailing lists (the default).", run: list(api.ListLists,
+			"no lists; to add one: postroom list add --help", listsGrid)},
 		{name: "show", help: "Show one list.", run: show(api.GetList, listFacts)},
 		{name: "add", help: "Add a list.", run: &listAddCmd{}},
 		{name: "update", help: "Change what the flags name of a list.", run: &listUpdateCmd{}},
@@ -26,11 +21,6 @@ func listVerbs() []verb {
 			run: &deleteCmd[api.Deleted]{route: api.DeleteList, what: "list",
 				consequence: " with all its subscriptions and their proofs"}},
 	}
-}
-
-// listFlags narrow the list of lists.
-type listFlags struct {
-	Account string `placeholder:"ID" help:"Only those of this account."`
 }
 
 func listsGrid(list []api.ListInfo, now time.Time) grid {

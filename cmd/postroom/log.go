@@ -10,7 +10,8 @@ import (
 
 func logVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List messages, newest first (the default).", run: &logListCmd{}},
+		{name: "list", help: "List messages, newest first (the default).",
+			run: &logListCmd{filter: filterOf[api.LogQuery]()}},
 		{name: "show", help: "Show one message: its recipients, its attempts and its events.", run: &logShowCmd{}},
 		{name: "events", help: "Show the events of one message, oldest first.", run: show(api.ListMessageEvents,
 			eventsGrid)},
@@ -19,28 +20,20 @@ func logVerbs() []verb {
 	}
 }
 
-// logFlags select messages of the log.
-type logFlags struct {
-	Status string `enum:",queued,sending,sent,failed,cancelled,suppressed,dead,delivered,opened,clicked,unsubscribed,bounced,complained" default:"" placeholder:"STATUS" help:"With this status: queued, sending, sent, failed (dead ones too), dead (only those with a dead letter, which can be sent again), cancelled or suppressed. Or with this outcome, told after a relay accepted it: delivered, opened, clicked, unsubscribed, bounced or complained."`
-	messageFlags
-}
-
 // logListCmd lists messages of the log.
 type logListCmd struct {
-	logFlags
+	filter[api.LogQuery]
 	limitFlag
 }
 
 // Run lists messages.
 func (l *logListCmd) Run(s *session) error {
-	since, until, err := l.period()
+	q, err := l.query()
 	if err != nil {
 		return err
 	}
-	messages, more, _, err := fetch(s, api.ListMessages, api.LogQuery{
-		Status: api.MessageStatus(l.Status), Account: l.Account, Lane: api.Lane(l.Lane), Tag: l.Tag,
-		Search: l.Search, CreatedAfter: since, CreatedBefore: until, PageSize: l.pageSize(maxPage),
-	}, l.limitFlag, nil)
+	q.PageSize = l.pageSize(maxPage)
+	messages, more, _, err := fetch(s, api.ListMessages, q, l.limitFlag, nil)
 	return s.some("messages", messages, more, err, "no messages", logGrid(messages, time.Now()))
 }
 

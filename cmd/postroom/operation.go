@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -75,8 +76,19 @@ func newOperation(o api.Operation) *operationCmd {
 		add(operationWord{name: "body", json: true}, text, `name:"body" placeholder:"JSON" `+
 			`help:"The whole body, a file of it after @, or - for standard input. Other flags change it."`)
 	}
+	if c.asks() {
+		add(operationWord{name: "yes"}, reflect.TypeFor[bool](), `name:"yes" short:"y" help:"Do not ask."`)
+	}
 	c.Given = reflect.New(reflect.StructOf(fields)).Interface()
 	return c
+}
+
+// asks reports whether the operation asks before it does what can't be undone. Commands of these names don't.
+func (c *operationCmd) asks() bool {
+	return c.of.ID == "erasePerson" || c.of.Method == http.MethodDelete && !slices.Contains([]string{
+		"cancelMessage", "removeSender", "leaveList", "stopSubscriberImport", "deleteSegment", "removeSuppression",
+		"removeFromBlocklist", "deleteToken", "signOutPerson", "resetTOTP", "endSession",
+		"deleteEndpoint"}, c.of.ID)
 }
 
 // ownFlags are flags of every command: a field of the same name is --body.url or --query.url.
@@ -90,29 +102,30 @@ func (c *operationCmd) addFields(t reflect.Type, above []string,
 		if c.of.AsQuery {
 			name = f.Tag.Get("query")
 		}
-		if f.Anonymous || !f.IsExported() || name == "-" {
+		if name == "" || name == "-" || c.of.AsQuery && !c.of.Paged && api.Paging(name) {
 			continue
-		}
-		if name == "" {
-			name = strings.ToLower(f.Name[:1]) + f.Name[1:]
 		}
 		w := operationWord{path: append(slices.Clone(above), name)}
 		if w.name = strings.Join(w.path, "."); slices.Contains(ownFlags, w.name) {
 			w.name = map[bool]string{true: "query.", false: "body."}[c.of.AsQuery] + w.name
 		}
-		help := f.Tag.Get("doc")
-		if enum := f.Tag.Get("enum"); enum != "" {
-			help = strings.TrimPrefix(strings.TrimSuffix(help, ".")+". One of: ", ". ") +
-				strings.ReplaceAll(enum, ",", ", ")
-		}
 		kind, placeholder := flagType(f.Type)
 		w.json = placeholder == "JSON"
 		add(w, kind, `name:%q placeholder:%q sep:"none" help:%q`, w.name, placeholder,
-			strings.ReplaceAll(help, "$", "$$"))
+			strings.ReplaceAll(fieldHelp(f, f.Tag.Get("doc")), "$", "$$"))
 		if part := plainType(f.Type); w.json && part.Kind() == reflect.Struct && len(above) < 2 {
 			c.addFields(part, w.path, add)
 		}
 	}
+}
+
+// fieldHelp returns a text about a field with the values that it may have.
+func fieldHelp(f reflect.StructField, help string) string {
+	if enum := f.Tag.Get("enum"); enum != "" {
+		help = strings.TrimPrefix(strings.TrimSuffix(help, ".")+". One of: ", ". ") +
+			strings.ReplaceAll(enum, ",", ", ")
+	}
+	return help
 }
 
 // plainType returns what a type points to.
@@ -153,7 +166,7 @@ func (c *operationCmd) Run(s *session) error {
 		case w.name == "":
 			ids = append(ids, given.Field(i).String())
 		case w.path == nil:
-			texts[w.name] = given.Field(i).String()
+			texts[w.name] = fmt.Sprint(given.Field(i).Interface())
 		}
 	}
 	if body := texts["body"]; body != "" {
@@ -175,6 +188,10 @@ func (c *operationCmd) Run(s *session) error {
 				return err
 			}
 		}
+	}
+	what := strings.TrimSpace(c.of.Summary + " " + fmt.Sprint(ids...))
+	if c.asks() && texts["yes"] != "true" && !s.confirm("%s? It can't be undone.", clean(what)) {
+		return fmt.Errorf("nothing was done: say --yes to %s", strings.ToLower(what[:1])+what[1:])
 	}
 	return c.call(s, in, texts, ids)
 }

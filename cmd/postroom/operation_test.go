@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -92,4 +96,79 @@ func wordsOf(t *testing.T, operation string) (flags, arguments []string) {
 		arguments = append(arguments, a.Name)
 	}
 	return flags, arguments
+}
+
+// TestEveryFlagOfAQueryHasAText: postroom api OPERATION --help says what each flag selects.
+func TestEveryFlagOfAQueryHasAText(t *testing.T) {
+	t.Parallel()
+	for _, o := range api.Operations() {
+		if o.In == nil || !o.AsQuery {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(newOperation(o).Given).Elem()) {
+			if f.Tag.Get("help") == "" {
+				t.Errorf("postroom api %s --%s has no text", o.ID, f.Tag.Get("name"))
+			}
+		}
+	}
+}
+
+// TestOperationsAskBeforeWhatCantBeUndone: at a terminal; elsewhere they are refused without --yes.
+func TestOperationsAskBeforeWhatCantBeUndone(t *testing.T) {
+	t.Parallel()
+	asked := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Method + " " + r.URL.Path
+		_, _ = io.WriteString(w, `{"deleted":true}`)
+	}))
+	defer server.Close()
+	for _, tc := range []struct {
+		args     string
+		terminal bool
+		answer   string
+		code     int
+		want     string // the request; empty: none
+	}{
+		{args: "deletePerson ann", terminal: true, answer: "n\n", code: 1},
+		{args: "deletePerson ann", terminal: true, answer: "y\n", want: "DELETE /v1/people/ann"},
+		{args: "deletePerson ann", code: 1},
+		{args: "deletePerson ann --yes", want: "DELETE /v1/people/ann"},
+		{args: "deleteDomainKey example.com", code: 1},
+		{args: "cancelMessages --account shop", code: 1},
+		{args: "erasePerson --email ann@example.com", code: 1},
+		{args: "erasePerson --email ann@example.com -y", want: "POST /v1/people/erase"},
+		{args: "deleteToken 17", want: "DELETE /v1/tokens/17"},
+	} {
+		asked = ""
+		var errs bytes.Buffer
+		con := &console{in: strings.NewReader(tc.answer), out: io.Discard, err: &errs, inTTY: tc.terminal,
+			errTTY: tc.terminal}
+		code := run(t.Context(), append(append([]string{"api"}, strings.Fields(tc.args)...), "--url", server.URL,
+			"--token", "x"), con)
+		if code != tc.code || asked != tc.want || code > 0 && !strings.Contains(errs.String(), "say --yes to ") {
+			t.Errorf("%s (%q): code %d, %q was asked: %s", tc.args, tc.answer, code, asked, errs.String())
+		}
+	}
+}
+
+// TestABodyFromStandardInput: @- is the same as -.
+func TestABodyFromStandardInput(t *testing.T) {
+	t.Parallel()
+	got := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = string(body)
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer server.Close()
+	for _, from := range []string{"-", "@-"} {
+		var errs bytes.Buffer
+		con := &console{in: strings.NewReader(`{"name":"News"}`), out: io.Discard, err: &errs}
+		code := run(t.Context(), []string{"api", "createList", "--body", from, "--url", server.URL, "--token", "x"},
+			con)
+		if code != 0 || got != `{"name":"News"}` {
+			t.Errorf("--body %s: code %d, sent %q: %s", from, code, got, errs.String())
+		}
+		got = ""
+	}
 }

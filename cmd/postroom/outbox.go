@@ -10,59 +10,21 @@ import (
 
 func outboxVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List queued messages, oldest first (the default).", run: &outboxListCmd{}},
+		{name: "list", help: "List queued messages, oldest first (the default).",
+			run: &outboxListCmd{filter: filterOf[api.OutboxQuery]()}},
 		{name: "show", help: "Show one message and its attempts, or how it ended.", run: &outboxShowCmd{}},
-		{name: "retry", help: "Attempt delivery now.", run: &outboxRetryCmd{}},
+		{name: "retry", help: "Attempt delivery now.", run: &outboxRetryCmd{chosenOf()}},
 		{name: "replay", help: "Send again what failed for good: the same as dead-letter replay.",
 			run: &deadReplayCmd{}},
-		{name: "cancel", help: "Take messages back.", run: &outboxCancelCmd{}},
-		{name: "watch", help: "Watch the outbox as it changes; what has ended stays as a line.", run: &outboxWatchCmd{}},
+		{name: "cancel", help: "Take messages back.", run: &outboxCancelCmd{chosenFlags: chosenOf()}},
+		{name: "watch", help: "Watch the outbox as it changes; what has ended stays as a line.",
+			run: &outboxWatchCmd{filter: filterOf[api.OutboxQuery]()}},
 	}
-}
-
-// messageFlags select messages of the outbox or of the log.
-type messageFlags struct {
-	Account string `placeholder:"ID" help:"Of this account."`
-	Lane    string `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Of this lane: transactional or bulk."`
-	Tag     string `placeholder:"TAG" help:"With this tag."`
-	Search  string `placeholder:"TEXT" help:"With this text in an address or the subject; in the log also with this Message-ID or idempotency key."`
-	Since   string `placeholder:"WHEN" help:"Accepted since: 2h, 7d, or 2030-12-24T08:00:00Z."`
-	Until   string `placeholder:"WHEN" help:"Accepted before: 2h, 7d, or 2030-12-24T08:00:00Z."`
-}
-
-// period reads the flags since and until. Empty: the zero time.
-func (f messageFlags) period() (since, until time.Time, err error) {
-	for _, bound := range []struct {
-		flag, text string
-		at         *time.Time
-	}{{"--since", f.Since, &since}, {"--until", f.Until, &until}} {
-		at, err := optionalTime(bound.flag, bound.text, parseSince)
-		if err != nil {
-			return since, until, err
-		}
-		api.Set(bound.at, at)
-	}
-	return since, until, nil
-}
-
-// filterFlags select messages of the outbox.
-type filterFlags struct {
-	State string `enum:",waiting,active,scheduled,delayed,paused,failed,completed" default:"" placeholder:"STATE" help:"In this state: waiting, active, scheduled, delayed (with the scheduled ones), paused, failed or completed (as many as the setting queueKeep keeps)."`
-	messageFlags
-}
-
-// query makes the query that the flags describe.
-func (f filterFlags) query() (api.OutboxQuery, error) {
-	since, until, err := f.period()
-	return api.OutboxQuery{
-		State: api.State(f.State), Account: f.Account, Lane: api.Lane(f.Lane), Tag: f.Tag, Search: f.Search,
-		CreatedAfter: since, CreatedBefore: until,
-	}, err
 }
 
 // outboxListCmd lists messages.
 type outboxListCmd struct {
-	filterFlags
+	filter[api.OutboxQuery]
 	limitFlag
 }
 

@@ -8,13 +8,15 @@ import (
 
 // chosenFlags choose messages, by their ids or by what they have in common.
 type chosenFlags struct {
-	filterFlags
+	filter[api.OutboxQuery]
 	IDs []string `arg:"" optional:"" name:"id" help:"Queue ids of messages; or select them by flags."`
 }
 
+func chosenOf() chosenFlags { return chosenFlags{filter: filterOf[api.OutboxQuery]()} }
+
 // chosen returns the query of the flags. Exactly one of ids and selecting flags is required.
 func (f chosenFlags) chosen() (api.OutboxQuery, error) {
-	switch selected := f.filterFlags != (filterFlags{}); {
+	switch selected := f.selects(); {
 	case selected && len(f.IDs) > 0:
 		return api.OutboxQuery{}, usage("give ids or flags that select messages, not both")
 	case !selected && len(f.IDs) == 0:

@@ -11,17 +11,18 @@ import (
 
 // ratesCmd counts what became of mail.
 type ratesCmd struct {
-	Account string `help:"Only mail of this account."`
-	By      string `enum:",gateway,localAddress,lane,list,tag,domain" default:"" help:"A row for each gateway, localAddress, lane, list, tag or domain of recipients."`
-	Name    string `help:"Only the gateway, tag… of this name."`
-	Step    string `enum:",hour,day" default:"" help:"A row for each hour or day."`
-	Days    int    `default:"30" help:"How many days back, up to 400."`
+	filter[api.RatesQuery]
+	Days int `default:"30" help:"How many days back, up to 400."`
 }
 
 // Run shows the counters.
 func (r *ratesCmd) Run(s *session) error {
-	got, err := api.GetRates.Do(s, s.client, api.RatesQuery{Account: r.Account, By: r.By, Name: r.Name,
-		Step: r.Step, From: time.Now().AddDate(0, 0, -r.Days)})
+	q, err := r.query()
+	if err != nil {
+		return err
+	}
+	q.From = time.Now().AddDate(0, 0, -r.Days)
+	got, err := api.GetRates.Do(s, s.client, q)
 	return s.answer(got, err, func() { s.rates(got) })
 }
 

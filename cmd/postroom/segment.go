@@ -12,13 +12,8 @@ import (
 
 func segmentVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List the segments (the default).", run: &listCmd[listFlags, api.SegmentInfo]{
-			rows: func(s *session, f listFlags) ([]api.SegmentInfo, error) {
-				return all(s, api.ListSegments, api.SegmentQuery{Account: f.Account, PageQuery: api.PageQuery{
-					PageSize: maxPage}})
-			},
-			none: "no segments; to add one: postroom segment add --help", grid: segmentsGrid,
-		}},
+		{name: "list", help: "List the segments (the default).", run: list(api.ListSegments,
+			"no segments; to add one: postroom segment add --help", segmentsGrid)},
 		{name: "show", help: "Show one segment.", run: show(api.GetSegment, segmentFacts)},
 		{name: "add", help: "Store a rule that selects subscribers.", run: &segmentAddCmd{},
 			more: `Examples:

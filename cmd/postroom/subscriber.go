@@ -14,7 +14,8 @@ import (
 
 func subscriberVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List the subscribers of an account (the default).", run: &subscribersListCmd{}},
+		{name: "list", help: "List the subscribers of an account (the default).",
+			run: &subscribersListCmd{filter: filterOf[api.SubscriberQuery]()}},
 		{name: "show", help: "Show one subscriber.", run: asks(subscriberShow)},
 		{name: "add", help: "Add a subscriber, and put the person on lists.", run: &subscriberAddCmd{}},
 		{name: "update", help: "Change what the flags name of a subscriber.", run: &subscriberUpdateCmd{}},
@@ -24,35 +25,13 @@ func subscriberVerbs() []verb {
 		{name: "leave", help: "Take a subscriber off a list, and stop its mail.", run: &subscriberLeaveCmd{}},
 		{name: "import", help: "Import a file of any size.", run: &subscribersImportCmd{}},
 		{name: "export", help: "Download subscribers, in a form that can be imported.",
-			run: &subscribersExportCmd{}},
+			run: &subscribersExportCmd{filter: filterOf[api.SubscriberQuery]()}},
 	}
-}
-
-// subscriberFlags choose subscribers.
-type subscriberFlags struct {
-	ofAccount
-	List    string `placeholder:"ID" help:"Only those who are on this list, or left it."`
-	State   string `enum:",pending,subscribed,left" default:"" placeholder:"STATE" help:"Only those in this state on --list: pending, subscribed or left."`
-	Segment string `placeholder:"ID" help:"Only those that this segment selects."`
-	Tag     string `placeholder:"TAG" help:"Only those with this tag."`
-	Search  string `placeholder:"TEXT" help:"Only those with this in their address or name. A whole address is found at once."`
-	Since   string `placeholder:"WHEN" help:"Only those who came since then: a distance (2h) or a time."`
-	Until   string `placeholder:"WHEN" help:"Only those who came before then."`
-}
-
-func (f subscriberFlags) query() (api.SubscriberQuery, error) {
-	q := api.SubscriberQuery{Account: f.Account, ListID: f.List, State: f.State, Segment: f.Segment,
-		Tag: f.Tag, Search: f.Search}
-	var err error
-	if q.CreatedAfter, err = optionalTime("--since", f.Since, parseSince); err == nil {
-		q.CreatedBefore, err = optionalTime("--until", f.Until, parseSince)
-	}
-	return q, err
 }
 
 // subscribersListCmd lists subscribers.
 type subscribersListCmd struct {
-	subscriberFlags
+	filter[api.SubscriberQuery]
 	limitFlag
 }
 

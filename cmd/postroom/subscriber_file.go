@@ -142,7 +142,7 @@ func (c *subscribersImportCmd) brokenOff(s *session, o api.SubscriberImportOptio
 // subscribersExportCmd exports subscribers.
 type subscribersExportCmd struct {
 	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
-	subscriberFlags
+	filter[api.SubscriberQuery]
 	Format string `enum:"csv,jsonl" default:"csv" help:"csv (the default) or jsonl."`
 	Force  bool   `help:"Write over a file that is there."`
 }

@@ -11,12 +11,14 @@ import (
 
 func suppressionVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List suppressions (the default).", run: &suppressionsListCmd{}},
+		{name: "list", help: "List suppressions (the default).",
+			run: &suppressionsListCmd{suppressionFlags: suppressionsOf()}},
 		{name: "check", help: "Say why an address is not mailed, or that it is.", run: &suppressionsCheckCmd{}},
 		{name: "add", help: "Stop mail to addresses or domains.", run: &suppressionsAddCmd{}},
 		{name: "remove", help: "Let mail to an address or a domain pass again.", run: &suppressionsRemoveCmd{}},
 		{name: "import", help: "Add the suppressions of a CSV file of any size.", run: &suppressionsImportCmd{}},
-		{name: "export", help: "Write suppressions as CSV.", run: &suppressionsExportCmd{}},
+		{name: "export", help: "Write suppressions as CSV.",
+			run: &suppressionsExportCmd{suppressionFlags: suppressionsOf()}},
 	}
 }
 
@@ -32,18 +34,20 @@ func (f scopeFlags) scope() api.SuppressionScope {
 
 // suppressionFlags choose suppressions.
 type suppressionFlags struct {
-	scopeFlags
-	Instance bool   `help:"Only those of the whole instance, not those of accounts and lists."`
-	Reason   string `enum:",unsubscribe,hard_bounce,spam_report,manual" default:"" placeholder:"REASON" help:"Only this reason: unsubscribe, hard_bounce, spam_report or manual."`
-	Domain   string `placeholder:"DOMAIN" help:"Only this domain and its addresses. Looks through all suppressions."`
+	filter[api.SuppressionQuery]
+	Instance bool `help:"Only those of the whole instance, not those of accounts and lists."`
 }
 
-func (f suppressionFlags) query() api.SuppressionQuery {
-	q := api.SuppressionQuery{SuppressionScope: f.scope(), Reason: f.Reason, Domain: f.Domain}
+func suppressionsOf() suppressionFlags {
+	return suppressionFlags{filter: filterOf[api.SuppressionQuery]("scope")}
+}
+
+func (f suppressionFlags) query() (api.SuppressionQuery, error) {
+	q, err := f.filter.query()
 	if f.Instance {
 		q.Scope = "instance"
 	}
-	return q
+	return q, err
 }
 
 // suppressionsListCmd lists suppressions.
@@ -54,7 +58,10 @@ type suppressionsListCmd struct {
 
 // Run lists suppressions.
 func (c *suppressionsListCmd) Run(s *session) error {
-	q := c.query()
+	q, err := c.query()
+	if err != nil {
+		return err
+	}
 	q.PageSize = c.pageSize(maxPage)
 	list, more, last, err := fetch(s, api.ListSuppressions, q, c.limitFlag, nil)
 	out := struct {
@@ -187,7 +194,7 @@ type suppressionsRemoveCmd struct {
 
 // Run removes them. It fails if there was none: the caller expects mail to pass now.
 func (c *suppressionsRemoveCmd) Run(s *session) error {
-	r := api.SuppressionRemoval{SuppressionScope: c.scope(), Reason: c.Reason}
+	r := api.SuppressionRemoval{Account: c.Account, List: c.List, Reason: c.Reason}
 	r.Email, r.Domain = addressOrDomain(c.Whom)
 	answer, err := api.RemoveSuppression.Do(s, s.client, r)
 	if err == nil && !answer.Deleted {

@@ -33,7 +33,7 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 	}
 	defer func() { _ = file.Close() }() // it was read
 	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: c.Reason,
-		SuppressionScope: c.scope(), Source: c.Source}
+		Account: c.Account, List: c.List, Source: c.Source}
 	stop := s.applied(size, func(ctx context.Context) (int64, error) {
 		so, err := api.GetSuppressionImport.Do(ctx, s.client, options.ID)
 		return so.Bytes, err
@@ -119,12 +119,16 @@ type suppressionsExportCmd struct {
 
 // Run writes them.
 func (c *suppressionsExportCmd) Run(s *session) error {
+	q, err := c.query()
+	if err != nil {
+		return err
+	}
 	if c.File == "-" {
-		return api.ExportSuppressions.Do(s, s.client, c.query(), s.out)
+		return api.ExportSuppressions.Do(s, s.client, q, s.out)
 	}
 	lines := &lineCounter{}
-	_, err := s.export(c.File, c.Force, func(w io.Writer) error {
-		return api.ExportSuppressions.Do(s, s.client, c.query(), io.MultiWriter(w, lines))
+	_, err = s.export(c.File, c.Force, func(w io.Writer) error {
+		return api.ExportSuppressions.Do(s, s.client, q, io.MultiWriter(w, lines))
 	})
 	if err != nil {
 		return err

@@ -15,13 +15,7 @@ import (
 func templateVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List templates, partials and layouts (the default).",
-			run: &listCmd[templateFlags, api.TemplateRow]{
-				rows: func(s *session, f templateFlags) ([]api.TemplateRow, error) {
-					return all(s, api.ListTemplates, api.TemplateQuery{Account: f.Account, Kind: f.Kind, Search: f.Search,
-						PageSize: maxPage})
-				},
-				none: "no templates; to store one: postroom template push --help", grid: templatesGrid,
-			}},
+			run: list(api.ListTemplates, "no templates; to store one: postroom template push --help", templatesGrid)},
 		{name: "show", help: "Show one template.", run: &templateShowCmd{}},
 		{name: "render", help: "Show what a template says, stored or in a directory; nothing is sent.",
 			run: &templateRenderCmd{}},
@@ -32,13 +26,6 @@ func templateVerbs() []verb {
 			route: api.DeleteTemplate, what: "template", consequence: " with all its versions",
 		}},
 	}
-}
-
-// templateFlags narrow the list of templates.
-type templateFlags struct {
-	Account string `placeholder:"ID" help:"Only those of this account."`
-	Kind    string `enum:",template,partial,layout" default:"" placeholder:"KIND" help:"Only this kind: template, partial or layout."`
-	Search  string `placeholder:"TEXT" help:"Only those with this in their id, name or description."`
 }
 
 func templatesGrid(list []api.TemplateRow, now time.Time) grid {

@@ -9,21 +9,11 @@ import (
 func tokenVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List tokens (the default); never the tokens themselves.",
-			run: &listCmd[tokenListFlags, api.TokenInfo]{
-				rows: func(s *session, f tokenListFlags) ([]api.TokenInfo, error) {
-					return all(s, api.ListTokens, api.TokenQuery{Account: f.Account,
-						PageQuery: api.PageQuery{PageSize: maxPage}})
-				},
-				none: "no tokens but the admin token of the settings", grid: tokensGrid,
-			}},
+			run: list(api.ListTokens, "no tokens but the admin token of the settings", tokensGrid)},
 		{name: "create", help: "Make a token. It is shown only once.", run: &tokenCreateCmd{}},
 		{name: "delete", help: "Delete a token: it is refused from now on.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteToken, what: "token"}},
 	}
-}
-
-type tokenListFlags struct {
-	Account string `placeholder:"ID" help:"Only tokens that are bound to this account."`
 }
 
 func tokensGrid(list []api.TokenInfo, now time.Time) grid {

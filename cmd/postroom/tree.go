@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/postroom/postroom/api"
 )
 
 // verb is one command of the tree.
@@ -92,7 +94,8 @@ func commands() []verb {
 		{name: "bounce", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}, more: bounceHelp},
 		{name: "feedback", help: "See the feedback about sent mail: providers, returned mail, readers.",
 			run: &feedbackCmd{}},
-		{name: "rates", help: "Count what became of mail: sent, bounced, complained, opened.", run: &ratesCmd{}},
+		{name: "rates", help: "Count what became of mail: sent, bounced, complained, opened.",
+			run: &ratesCmd{filter: filterOf[api.RatesQuery]("from", "to")}},
 		{name: "suppressions", help: "See and change whom not to mail, and find out why an address is not mailed.",
 			below: suppressionVerbs()},
 		{name: "list", help: "Mailing lists: who may be mailed newsletters.", below: listVerbs()},
@@ -113,7 +116,7 @@ func commands() []verb {
 		{name: "migrate", help: "Move here from another program.", below: migrateVerbs()},
 		{name: "token", help: "Access tokens for programs.", below: tokenVerbs()},
 		{name: "audit", help: "See who did what, and verify that nothing of that log was changed.",
-			run: &auditCmd{}},
+			run: &auditCmd{filter: filterOf[api.AuditQuery]()}},
 		{name: "dkim", help: "Keys that mail is signed with, and their DNS records.", below: dkimVerbs()},
 		{name: "webhook", help: "Where events are sent.", below: webhookVerbs()},
 		{name: "secret",

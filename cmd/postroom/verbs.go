@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -91,29 +92,31 @@ type byID struct {
 	ID string `arg:"" help:"Id, as the list shows it."`
 }
 
-// listCmd prints all rows of a list. F are the flags that narrow it.
-type listCmd[F, Row any] struct {
-	Flags F `embed:""`
+// listCmd prints all rows of a list that its flags select.
+type listCmd[Q, Row any, Out api.Paged[Row]] struct {
+	filter[Q]
 
-	rows func(*session, F) ([]Row, error)
-	none string // is printed without rows
-	grid func([]Row, time.Time) grid
+	route api.Call[Q, Out]
+	none  string // is printed without rows
+	grid  func([]Row, time.Time) grid
 }
 
 // Run prints the rows.
-func (l *listCmd[F, Row]) Run(s *session) error {
-	rows, err := l.rows(s, l.Flags)
+func (l *listCmd[Q, Row, Out]) Run(s *session) error {
+	q, err := l.query()
+	if err != nil {
+		return err
+	}
+	reflect.ValueOf(&q).Elem().FieldByName("PageSize").SetInt(maxPage)
+	rows, err := all(s, l.route, q)
 	return s.table(rows, err, l.none, l.grid(rows, time.Now()), "")
 }
 
-// list is a listCmd of a route without flags.
-func list[Row any, Out api.Paged[Row]](
-	route api.Call[api.PageQuery, Out], none string, grid func([]Row, time.Time) grid,
-) *listCmd[struct{}, Row] {
-	rows := func(s *session, _ struct{}) ([]Row, error) {
-		return all(s, route, api.PageQuery{PageSize: maxPage})
-	}
-	return &listCmd[struct{}, Row]{rows: rows, none: none, grid: grid}
+// list is a listCmd of a route, with the flags of its query.
+func list[Q, Row any, Out api.Paged[Row]](
+	route api.Call[Q, Out], none string, grid func([]Row, time.Time) grid,
+) *listCmd[Q, Row, Out] {
+	return &listCmd[Q, Row, Out]{filter: filterOf[Q](), route: route, none: none, grid: grid}
 }
 
 // all returns all rows of a list.

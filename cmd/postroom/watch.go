@@ -14,7 +14,7 @@ import (
 
 // outboxWatchCmd shows the outbox as it changes.
 type outboxWatchCmd struct {
-	filterFlags
+	filter[api.OutboxQuery]
 	Interval time.Duration `default:"1s" help:"Time between two looks."`
 	Count    int           `placeholder:"N" help:"Stop after so many looks. Default: go on until Ctrl-C."`
 }

@@ -21,7 +21,7 @@ func webhookVerbs() []verb {
 			run: &deleteCmd[api.Deleted]{route: api.DeleteEndpoint, what: "endpoint"}},
 		{name: "test", help: "Send a test event now and show what the endpoint answers.", run: &webhookTestCmd{}},
 		{name: "deliveries", help: "Show what was sent to an endpoint lately, newest first.",
-			run: &webhookDeliveriesCmd{}},
+			run: &webhookDeliveriesCmd{filter: filterOf[api.DeliveryQuery]()}},
 	}
 }
 
@@ -83,11 +83,9 @@ func (w *webhookTestCmd) Run(s *session) error {
 
 // webhookDeliveriesCmd shows deliveries.
 type webhookDeliveriesCmd struct {
-	ID     string `arg:"" help:"Id of the endpoint."`
-	Search string `placeholder:"QUERY" help:"Only deliveries about messages that this finds, as for postroom search: 'invoice to:example.com'."`
-	Status string `placeholder:"STATUS" help:"Only those that are pending, delivered, failed or skipped."`
-	Event  string `placeholder:"TYPE" help:"Only those of this event, such as messageSent."`
-	Limit  int    `short:"n" default:"20" help:"Deliveries at most, 1 to 1000."`
+	ID string `arg:"" help:"Id of the endpoint."`
+	filter[api.DeliveryQuery]
+	Limit int `short:"n" default:"20" help:"Deliveries at most, 1 to 1000."`
 }
 
 // Run shows deliveries.
@@ -95,8 +93,12 @@ func (w *webhookDeliveriesCmd) Run(s *session) error {
 	if w.Limit < 1 || w.Limit > maxPage {
 		return usage("--limit: %d is not from 1 to %d", w.Limit, maxPage)
 	}
-	page, err := api.ListDeliveries.Do(s, s.client, api.DeliveryQuery{Q: w.Search, Status: w.Status,
-		Event: w.Event, PageSize: w.Limit}, w.ID)
+	q, err := w.query()
+	if err != nil {
+		return err
+	}
+	q.PageSize = w.Limit
+	page, err := api.ListDeliveries.Do(s, s.client, q, w.ID)
 	return s.answer(page, err, func() {
 		g, now := newGrid("at", "id", "event", "message", "status", "attempts", "answer", "took"), time.Now()
 		for _, d := range page.Deliveries {

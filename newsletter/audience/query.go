@@ -64,11 +64,11 @@ func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.Subscrib
 		}
 		f.rule, f.judge = &rule, s.judge(account, rule)
 	}
-	if q.CreatedAfter != nil {
-		f.createdFrom = seconds(*q.CreatedAfter)
+	if !q.CreatedAfter.IsZero() {
+		f.createdFrom = seconds(q.CreatedAfter)
 	}
-	if q.CreatedBefore != nil {
-		f.createdEnd = seconds(*q.CreatedBefore)
+	if !q.CreatedBefore.IsZero() {
+		f.createdEnd = seconds(q.CreatedBefore)
 	}
 	return f, nil
 }

@@ -219,7 +219,7 @@ func TestRetriesOfACampaignWaitAsLongAsThoseOfAnyMail(t *testing.T) {
 	if st := apptest.Reaches(t, client, "c1", api.CampaignSent); st.States.Failed != 1 {
 		t.Errorf("%+v", st.States)
 	}
-	page, err := api.ListDeadLetters.Do(t.Context(), client, api.OutboxQuery{})
+	page, err := api.ListDeadLetters.Do(t.Context(), client, api.DeadLetterQuery{})
 	if err != nil || len(page.DeadLetters) != 1 || page.DeadLetters[0].AttemptsMade != 3 {
 		t.Errorf("dead letters: %+v, %v", page, err)
 	}

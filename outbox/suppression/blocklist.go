@@ -43,8 +43,7 @@ func (s *Store) Lists(ctx context.Context, bound string, page, size int) (api.Bl
 // [Store.Query] has cursors.
 func (s *Store) Blocklist(ctx context.Context, bound, account, list string, page, size int) (
 	api.BlocklistPage, error) {
-	f, err := filterOf(bound, api.SuppressionQuery{SuppressionScope: api.SuppressionScope{Account: account,
-		List: list}})
+	f, err := filterOf(bound, api.SuppressionQuery{Account: account, List: list})
 	if err != nil {
 		return api.BlocklistPage{}, err
 	}

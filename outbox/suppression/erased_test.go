@@ -109,9 +109,7 @@ func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 		t.Errorf("looked up: %+v, %v", found, err)
 	}
 	for _, account := range []string{"", "a"} {
-		gone, err := b.Delete(ctx, "", api.SuppressionRemoval{SuppressionScope: api.SuppressionScope{
-			Account: account},
-			Email: ann})
+		gone, err := b.Delete(ctx, "", api.SuppressionRemoval{Account: account, Email: ann})
 		if err != nil || !gone.Deleted {
 			t.Errorf("taken back in %q: %+v, %v", account, gone, err)
 		}

@@ -70,13 +70,12 @@ func TestFilesOfAllSorts(t *testing.T) {
 		{name: "both of one thing", file: "email,domain\nann@example.com,example.com\n", want: []suppression.Entry{
 			ann}},
 		{name: "what holds for all", file: "ann@example.com\n", o: api.SuppressionImportOptions{
-			Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{Account: "shop", List: "News"},
-			Source: "old"}, want: with(
+			Reason: "unsubscribe", Account: "shop", List: "News", Source: "old"}, want: with(
 			func(e *suppression.Entry) {
 				e.Reason, e.Account, e.List, e.Source = "unsubscribe", "shop", "news", "old"
 			})},
 		{name: "of an account, with lists", file: "email,list\nann@example.com,News\n",
-			o:    api.SuppressionImportOptions{SuppressionScope: api.SuppressionScope{Account: "shop"}},
+			o:    api.SuppressionImportOptions{Account: "shop"},
 			want: with(func(e *suppression.Entry) { e.Account, e.List = "shop", "news" })},
 		{name: "a list of nobody", file: "email,list\nann@example.com,news\n", want: nil, bad: []api.BadLine{
 			{Line: 2, Reason: "account is required with a list, for each account has its own lists"}}},
@@ -331,18 +330,17 @@ func TestWhoIsConfinedToAnAccount(t *testing.T) {
 	for name, err := range map[string]error{
 		"list all": second(b.Query(t.Context(), "shop", api.SuppressionQuery{Scope: "instance"})),
 		"list another": second(b.Query(t.Context(), "shop", api.SuppressionQuery{
-			SuppressionScope: api.SuppressionScope{Account: "blog"}})),
+			Account: "blog"})),
 		"list a list": second(b.Query(t.Context(), "shop", api.SuppressionQuery{
-			SuppressionScope: api.SuppressionScope{Account: "blog", List: "news"}})),
+			Account: "blog", List: "news"})),
 		"add to another": second(b.Put(t.Context(), "shop", []api.NewSuppression{
 			{Email: "x@example.com", SuppressionScope: api.SuppressionScope{Account: "blog"}}})),
 		"add to a list": second(b.Put(t.Context(), "shop", []api.NewSuppression{
 			{Email: "x@example.com", SuppressionScope: api.SuppressionScope{Account: "blog", List: "news"}}})),
 		"remove from another": second(b.Delete(t.Context(), "shop", api.SuppressionRemoval{Email: "ann@example.com",
-			SuppressionScope: api.SuppressionScope{Account: "blog"}})),
+			Account: "blog"})),
 		"import for a list": second(b.Import(t.Context(), "shop", strings.NewReader(""),
-			api.SuppressionImportOptions{SuppressionScope: api.SuppressionScope{Account: "blog",
-				List: "news"}})),
+			api.SuppressionImportOptions{Account: "blog", List: "news"})),
 		"export another": b.Export(t.Context(), "shop", api.SuppressionQuery{Scope: "instance"}, io.Discard),
 	} {
 		if !fault.Is(err, fault.Forbidden) {

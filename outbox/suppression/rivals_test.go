@@ -66,7 +66,7 @@ func TestTwoAccountsHaveListsOfOneName(t *testing.T) {
 		"put": second(b.Put(ctx, "rival", []api.NewSuppression{{Email: "c@example.com",
 			SuppressionScope: of("shop")}})),
 		"delete": second(b.Delete(ctx, "rival", api.SuppressionRemoval{Email: "ann@example.com",
-			SuppressionScope: of("shop")})),
+			Account: "shop", List: "news"})),
 	} {
 		if !fault.Is(err, fault.Forbidden) {
 			t.Errorf("%s: %v", name, err)
@@ -78,7 +78,7 @@ func TestTwoAccountsHaveListsOfOneName(t *testing.T) {
 		},
 		"delete": func() (api.SuppressionRemoved, error) {
 			return b.Delete(ctx, "rival", api.SuppressionRemoval{Email: "ann@example.com",
-				SuppressionScope: api.SuppressionScope{List: "news"}})
+				List: "news"})
 		},
 	} {
 		if got, err := gone(); err != nil || got.Deleted {
