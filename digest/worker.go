@@ -89,6 +89,13 @@ const freshFor = time.Second
 // look claims what is due in all shards, in one round trip, unless the queue is paused. Another one reads its
 // recipients.
 func (w *worker) look(ctx context.Context) (found []job, _ error) {
+	var keys []string
+	for shard := range shards {
+		keys = append(keys, dueKey(shard), openKey(shard))
+	}
+	if any, err := w.DB.AnyExists(ctx, keys...); err == nil && !any { // an error may be of one node of a Cluster
+		return nil, nil
+	}
 	resting, err := w.Resting(ctx)
 	if err != nil || resting {
 		return nil, err

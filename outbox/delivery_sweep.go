@@ -48,6 +48,12 @@ func (s *sweeper) mend(ctx context.Context) error {
 		steps = steps[1:]
 	}
 	for p := range s.d.DB.Partitions() {
+		if any, err := s.d.DB.AnyExists(ctx, s.d.keys.swept(p)...); err != nil {
+			return err
+		} else if !any {
+			s.d.lines.replace(p, nil)
+			continue
+		}
 		for _, step := range steps {
 			if err := step(ctx, p, now); err != nil {
 				return err
@@ -99,9 +105,21 @@ func (s *sweeper) compare(ctx context.Context) error {
 		return err
 	}
 	now := s.d.clock.Now()
+	states := []string{stateWaiting, stateScheduled, stateDelayed}
 	for p := range s.d.DB.Partitions() {
+		var indexes []string
 		for _, lane := range lanesOf(queue.Submit) {
-			for _, state := range []string{stateWaiting, stateScheduled, stateDelayed} {
+			for _, state := range states {
+				indexes = append(indexes, s.d.keys.index(p, string(lane), state))
+			}
+		}
+		if any, err := s.d.DB.AnyExists(ctx, indexes...); err != nil {
+			return err
+		} else if !any {
+			continue
+		}
+		for _, lane := range lanesOf(queue.Submit) {
+			for _, state := range states {
 				if err := s.match(ctx, p, lane, state, now); err != nil {
 					return err
 				}

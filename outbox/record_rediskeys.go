@@ -63,6 +63,12 @@ func (keys) held(p int) string { return redisdb.Key(p, "held") }
 
 func (keys) pauses(p int) string { return redisdb.Key(p, "pauses") }
 
+// swept are the keys of what the sweeper mends: none of them exists while nothing is to be mended.
+func (k keys) swept(p int) []string {
+	return []string{k.held(p), k.backlogs(p), redisdb.Key(p, "leases"), redisdb.Key(p, "due"),
+		redisdb.Key(p, "unqueued")}
+}
+
 // addressed has the notes of messages to the addresses of a bucket.
 func (keys) addressed(p, bucket int) string { return redisdb.Key(p, "addressed", strconv.Itoa(bucket)) }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -210,6 +211,23 @@ func (db *DB) Mode() Mode { return db.mode }
 // Together reports whether one script may use keys of several partitions: false in a Cluster, and for a
 // server that treats keys as a Cluster does. It is the same for all processes on one Redis.
 func (db *DB) Together() bool { return db.together }
+
+// AnyExists reports whether any of the keys exists. So what looks every second for something to do asks once
+// while there is nothing: with one command, or with one for each key in a Cluster.
+func (db *DB) AnyExists(ctx context.Context, keys ...string) (bool, error) {
+	if db.together {
+		n, err := db.client.Exists(ctx, keys...).Result()
+		return n > 0, err
+	}
+	pipe, found := db.client.Pipeline(), make([]*redis.IntCmd, len(keys))
+	for i, key := range keys {
+		found[i] = pipe.Exists(ctx, key)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(found, func(cmd *redis.IntCmd) bool { return cmd.Val() > 0 }), nil
+}
 
 // Address returns the address of the Redis for display: without user, password or query.
 func (db *DB) Address() string { return db.address }

@@ -21,9 +21,34 @@ func TestCluster(t *testing.T) {
 		t.Errorf("client %T, mode %s", db.Client(), db.Mode())
 	}
 	checkEverythingWorks(t, db)
+	checkAnyExists(t, db)
 	d, err := db.Durability(t.Context())
 	if err != nil || !d.AOF || len(d.Warnings) != 0 {
 		t.Errorf("durability %+v, %v", d, err)
+	}
+}
+
+// TestAnyExists asks a single server, and TestCluster a Cluster.
+func TestAnyExists(t *testing.T) {
+	t.Parallel()
+	checkAnyExists(t, testredis.New(t))
+}
+
+// checkAnyExists looks for keys of several partitions, of which one appears.
+func checkAnyExists(t *testing.T, db *redisdb.DB) {
+	t.Helper()
+	var keys []string
+	for p := range 6 {
+		keys = append(keys, redisdb.Key(p, "looked-for"))
+	}
+	if any, err := db.AnyExists(t.Context(), keys...); err != nil || any {
+		t.Errorf("none of the keys exists: %t, %v", any, err)
+	}
+	if err := db.Client().Set(t.Context(), keys[4], "here", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if any, err := db.AnyExists(t.Context(), keys...); err != nil || !any {
+		t.Errorf("one of the keys exists: %t, %v", any, err)
 	}
 }
 

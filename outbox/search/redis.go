@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -193,23 +194,23 @@ type counted struct {
 }
 
 func (s store) read(ctx context.Context) (known, error) {
-	pipe := s.client.Pipeline()
-	indexer, behind, filling := pipe.Get(ctx, indexerKey()), pipe.Get(ctx, behindKey()), pipe.Get(ctx,
-		fillingKey())
-	state, build := pipe.Get(ctx, stateKey()), pipe.Get(ctx, rebuildKey())
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	found, err := s.client.MGet(ctx, indexerKey(), behindKey(), fillingKey(), stateKey(), rebuildKey()).Result()
+	if err != nil {
 		return known{}, redisdb.Failed(err, "read the state of the search index")
 	}
-	k := known{indexer: placeOf(indexer.Val())}
-	for _, mark := range []*redis.StringCmd{behind, filling} {
-		if n, err := mark.Int64(); err == nil && (k.behind.IsZero() || k.behind.After(redisdb.Time(n))) {
+	texts := make([]string, len(found))
+	for i, v := range found {
+		texts[i], _ = v.(string)
+	}
+	k := known{indexer: placeOf(texts[0])}
+	for _, mark := range texts[1:3] {
+		if n, err := strconv.ParseInt(mark, 10, 64); err == nil &&
+			(k.behind.IsZero() || k.behind.After(redisdb.Time(n))) {
 			k.behind = redisdb.Time(n)
 		}
 	}
-	if raw, err := state.Bytes(); err == nil {
-		_ = json.Unmarshal(raw, &k.size) // written by another version: ignored
-	}
-	if raw, err := build.Bytes(); err == nil && json.Unmarshal(raw, &k.build) != nil {
+	_ = json.Unmarshal([]byte(texts[3]), &k.size) // written by another version: ignored
+	if json.Unmarshal([]byte(texts[4]), &k.build) != nil {
 		k.build = nil
 	}
 	return k, nil
