@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 // endpoint gets every event, and every event of a digest is in one mail.
 func TestChaos(t *testing.T) {
 	o := options{
-		seed: uint64(time.Now().UnixNano()) % 1_000_000, length: 35 * time.Second, messages: 500, apis: 2,
+		seed: uint64(time.Now().UnixNano()) % 1_000_000, length: 25 * time.Second, messages: 400, apis: 2,
 		workers: 2, receivers: 1, partitions: 1, people: 150, campaigns: 2, digests: 150, readers: 20,
 		lease: 4 * time.Second, calm: 0.5, drain: 3 * time.Minute, progress: 5 * time.Second,
 	}
