@@ -243,10 +243,11 @@ func isNothing(cmd *redis.Cmd) bool {
 }
 
 // pollingClient is the Redis client given to one pool's asynq servers. It recognizes the call with which they
-// look for a task by its keys.
+// look for a task, and that with which they move tasks whose time has come, by their keys.
 type pollingClient struct {
 	*ackClient
 	servers *pollers
+	delayed *delayedSets
 }
 
 // Eval runs a script for asynq.
@@ -263,6 +264,9 @@ func (c *pollingClient) EvalSha(ctx context.Context, sha string, keys []string, 
 func (c *pollingClient) run(ctx context.Context, keys []string, call func() *redis.Cmd) *redis.Cmd {
 	if len(keys) == 4 && isPending(keys[0]) {
 		return c.empty.take(c.servers, keys[0], call)
+	}
+	if isForward(keys) && c.delayed.empty(ctx, c.UniversalClient) {
+		return redis.NewCmdResult(int64(0), nil)
 	}
 	at := slices.IndexFunc(keys, isPending)
 	if at < 0 {

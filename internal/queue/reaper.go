@@ -35,14 +35,24 @@ func (s *Server) tend(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
 	var steady steadiness
+	var tended []string // keys: nothing is to be done while none of them exists
+	for _, q := range s.queues {
+		tended = append(tended, leaseKey(q), stateKey(q, Active), stateKey(q, Completed))
+		if s.keepBuried {
+			tended = append(tended, stateKey(q, Archived))
+		}
+	}
 	for {
 		begun := time.Now()
 		err := register(ctx, s.redis, s.queues)
-		if steady.observe(begun, time.Now(), err == nil) {
-			err = s.reapAll(ctx)
-		}
-		if err == nil {
-			err = s.trimKept(ctx)
+		reliable := steady.observe(begun, time.Now(), err == nil)
+		if err == nil && mayExist(ctx, s.redis, tended) {
+			if reliable {
+				err = s.reapAll(ctx)
+			}
+			if err == nil {
+				err = s.trimKept(ctx)
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			s.log.Debug("queues not tended", "error", err)

@@ -63,6 +63,7 @@ type Server struct {
 	metrics    *metrics
 
 	acks        *ackClient   // the engines' connection
+	delayed     delayedSets  // of all queues
 	closeTopics func() error // closes what they subscribe on
 
 	hands   hands              // run handlers
@@ -127,6 +128,7 @@ func (s *Server) addPool(p Pool) error {
 	slices.Sort(s.queues)
 	p = p.filled()
 	servers := s.acks.empty.pollers(p)
+	s.delayed.add(p)
 	for i := range p.Servers {
 		chores := never
 		if i == 0 {
@@ -157,7 +159,7 @@ func share(n, servers, i int) int {
 // engine returns one asynq server. Once in chores it moves tasks whose time has come to waiting, and ten
 // times less often it removes completed tasks that expired. One server of a pool is enough for that.
 func (s *Server) engine(p Pool, servers *pollers, workers int, chores time.Duration) *asynq.Server {
-	return asynq.NewServerFromRedisClient(&pollingClient{s.acks, servers}, asynq.Config{
+	return asynq.NewServerFromRedisClient(&pollingClient{s.acks, servers, &s.delayed}, asynq.Config{
 		Concurrency:              workers,
 		Queues:                   p.Queues,
 		TaskCheckInterval:        pollEvery,
