@@ -41,11 +41,15 @@ func (d *delayedSets) empty(ctx context.Context, c redis.UniversalClient) bool {
 
 // isForward reports whether keys are those with which an asynq server moves tasks whose time has come.
 func isForward(keys []string) bool {
-	return len(keys) == 2 && isPending(keys[1]) &&
-		(strings.HasSuffix(keys[0], "}:"+string(Scheduled)) || strings.HasSuffix(keys[0], "}:"+string(Retrying)))
+	if len(keys) != 2 || !isPending(keys[1]) {
+		return false
+	}
+	_, state, _ := strings.Cut(keys[0], "}:")
+	return state == string(Scheduled) || state == string(Retrying)
 }
 
-// mayExist reports whether any of the keys exists. It is true if that can't be asked at once, as in a Cluster.
+// mayExist reports whether any of the keys exists. It is true if that can't be asked at once, as in a
+// Cluster.
 func mayExist(ctx context.Context, c redis.UniversalClient, keys []string) bool {
 	if _, cluster := c.(*redis.ClusterClient); cluster {
 		return true
