@@ -205,7 +205,7 @@ func TestVerifyingBesideWriters(t *testing.T) {
 			p.fill(t, 1)
 		}
 	})
-	for range 20 {
+	for range 8 {
 		if v := b.verified(t); !v.Intact {
 			t.Errorf("%+v", v)
 		}

@@ -53,7 +53,7 @@ func filledIn(dice *rand.Rand, chosen []int, values []string) string {
 func TestComposerMakesTheSameMessages(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(3, 4))
-	campaigns := 2000
+	campaigns := 500
 	if testing.Short() {
 		campaigns = 200
 	}
