@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -86,7 +87,7 @@ func tokenForm(folded bool) form {
 	for _, s := range tokenScopes {
 		scopes = append(scopes, string(s))
 	}
-	const quota = "restrictions.quota."
+	const quota, rate = "restrictions.quota.", "restrictions.rateLimit."
 	return form{Action: "/tokens", Back: "/tokens", Save: "Make",
 		Twins: "POST /v1/tokens · postroom token create",
 		Groups: []formGroup{{Legend: "Make a token", Folded: folded, Fields: []formField{
@@ -102,6 +103,11 @@ func tokenForm(folded bool) form {
 			{Name: quota + "messages", Label: "Messages waiting, at most", Kind: "number", Placeholder: "any"},
 			{Name: quota + "bytes", Label: "Bytes of these", Kind: "number", Placeholder: "any"},
 			{Name: quota + "perDay", Label: "Messages a day", Kind: "number", Placeholder: "any"},
+			{Name: rate + "maxRequests", Label: "Requests, at most", Kind: "number", Placeholder: "any"},
+			{Name: rate + "timeWindow", Label: "Requests are counted for (seconds)", Kind: "number",
+				Placeholder: "60"},
+			{Name: "restrictions.idempotencyRequired", Label: "Refuse a submit without an idempotency key",
+				Kind: "check"},
 		}}}}
 }
 
@@ -117,12 +123,17 @@ func (u *UI) createToken(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range f.Values["scopes"] {
 		req.Scopes = append(req.Scopes, api.Scope(s))
 	}
-	const quota = "restrictions.quota."
+	const quota, rate = "restrictions.quota.", "restrictions.rateLimit."
 	from := strings.ReplaceAll(f.Get("restrictions.addresses"), ",", " ")
 	of := api.Restrictions{Addresses: strings.Fields(from),
 		Quota: none(api.TokenQuota{Messages: f.whole(quota + "messages"), Bytes: f.whole(quota + "bytes"),
-			PerDay: f.whole(quota + "perDay")})}
-	if len(of.Addresses) > 0 || of.Quota != nil {
+			PerDay: f.whole(quota + "perDay")}),
+		IdempotencyRequired: f.on("restrictions.idempotencyRequired")}
+	if f.text(rate+"maxRequests")+f.text(rate+"timeWindow") != "" {
+		of.RateLimit = &api.RateLimit{MaxRequests: f.whole(rate + "maxRequests"),
+			TimeWindow: cmp.Or(f.whole(rate+"timeWindow"), 60)}
+	}
+	if len(of.Addresses) > 0 || of.Quota != nil || of.RateLimit != nil || of.IdempotencyRequired {
 		req.Restrictions = &of
 	}
 	var made api.TokenCreated

@@ -33,7 +33,8 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 	p := b.post("/tokens", url.Values{"description": {"<b>shop</b>"}, "scopes": {"send", "outbox"},
 		"account": {"snd"}, "restrictions.addresses": {"192.0.2.0/24, 2001:db8::/32"},
 		"expires":                   {last.Format(time.DateOnly)},
-		"restrictions.quota.perDay": {"1500"}})
+		"restrictions.quota.perDay": {"1500"}, "restrictions.rateLimit.maxRequests": {"7"},
+		"restrictions.idempotencyRequired": {"on"}})
 	p.isSafe(t, "the page of a new token")
 	first := madeToken.FindStringSubmatch(p.body)
 	if first == nil {
@@ -44,7 +45,9 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 		t.Fatalf("%+v, %v", g, err)
 	}
 	info, err := w.access.Get(t.Context(), g.TokenID)
-	if err != nil || !info.Expires.Equal(last.AddDate(0, 0, 1)) || len(info.Restrictions.Addresses) != 2 {
+	if err != nil || !info.Expires.Equal(last.AddDate(0, 0, 1)) || len(info.Restrictions.Addresses) != 2 ||
+		*info.Restrictions.RateLimit != (api.RateLimit{MaxRequests: 7, TimeWindow: 60}) ||
+		!info.Restrictions.IdempotencyRequired {
 		t.Errorf("%+v, %v", info, err)
 	}
 	p = b.get("/tokens")

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"io"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/alecthomas/kong"
@@ -44,6 +47,21 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 			without: map[string]string{"enabled": "postroom webhook edit --off"}},
 		{command: "token create", object: reflect.TypeFor[api.TokenRequest](),
 			named: map[string]string{"restrictions": "requests"}},
+		{command: "campaign update", object: reflect.TypeFor[api.CampaignPatch](),
+			named: map[string]string{"render": "params"}, without: sendsVersion},
+		{command: "list update", object: reflect.TypeFor[api.ListPatch](),
+			named: map[string]string{"pendingRetention": "pending"}, without: sendsVersion},
+		{command: "segment update", object: reflect.TypeFor[api.SegmentPatch](), without: sendsVersion},
+		{command: "subscribers update", object: reflect.TypeFor[api.SubscriberPatch](), without: sendsVersion},
+		{command: "account update", object: reflect.TypeFor[api.AccountPatch](),
+			named: map[string]string{"name": "from", "email": "from", "limits": "per-second",
+				"smtpEhloName": "ehlo-name", "idempotencyRequired": "needs-key"},
+			without: map[string]string{"senders": "postroom account sender add"}},
+		{command: "gateway update", object: reflect.TypeFor[api.GatewayPatch](),
+			named: map[string]string{"host": "smtp", "port": "smtp", "secure": "smtp", "tls": "ca",
+				"limits": "per-second", "smtpEhloName": "ehlo-name"}},
+		{command: "webhook edit", object: reflect.TypeFor[api.EndpointPatch](),
+			named: map[string]string{"rateLimit": "rate", "enabled": "off"}},
 		{command: "suppressions add", object: reflect.TypeFor[api.NewSuppression](),
 			named: map[string]string{"email": "whom", "domain": "whom", "response": "note"},
 			without: map[string]string{"source": "it is always cli",
@@ -65,6 +83,95 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sendsVersion are the fields of patches that no flag has.
+var sendsVersion = map[string]string{
+	"version": "a command reads the object first, where its change depends on it",
+}
+
+// TestEveryFieldHasAPlaceInItsForm: no field of an object that operators edit is forgotten on the pages. The
+// name of a part may be made of two: "limits." and "perDay".
+func TestEveryFieldHasAPlaceInItsForm(t *testing.T) {
+	t.Parallel()
+	for _, of := range []struct {
+		object  reflect.Type
+		files   string            // of ui, that make the form
+		named   map[string]string // fields that have other names there
+		without map[string]string // fields that have none, and why
+	}{
+		{object: reflect.TypeFor[api.Account](), files: "account_form.go relay_form.go form.go",
+			without: map[string]string{"senders": "the page of the account lists them, and adds them",
+				"smtp.auth.accessToken": "of programs that renew it; others use oauth2"}},
+		{object: reflect.TypeFor[api.Gateway](), files: "gateway_form.go relay_form.go form.go",
+			without: map[string]string{"warmup.started": "it is when the warm-up was set"}},
+		{object: reflect.TypeFor[api.List](), files: "lists.go form.go templates/list.html templates/lists.html",
+			named: map[string]string{"listId": "list"}},
+		{object: reflect.TypeFor[api.Segment](), files: "segments.go"},
+		{object: reflect.TypeFor[api.SubscriberRequest](),
+			files: "subscribers.go templates/subscriber.html templates/subscribers.html",
+			named: map[string]string{"lists": "list", "consent.source": "source", "consent.text": "words"},
+			without: map[string]string{"upsert": "the page says that there is one", "consent.time": "it is now",
+				"consent.ip": "it is that of the operator"}},
+		{object: reflect.TypeFor[api.Campaign](),
+			files: "campaign_form.go campaign_variants.go templates/campaignform.html",
+			named: map[string]string{"from.name": "fromName", "from.address": "fromAddress",
+				"render.format": "format", "render.params": "params", "render.missing": "missing",
+				"window.days": "windowDays", "window.from": "windowFrom", "window.until": "windowUntil",
+				"window.of": "windowOf", "variants": "variant", "test.metric": "testMetric",
+				"test.wait": "testWait"}},
+		{object: reflect.TypeFor[api.EndpointRequest](), files: "endpoint_form.go",
+			without: map[string]string{"enabled": "buttons of its page switch it on and off"}},
+		{object: reflect.TypeFor[api.TemplateRequest](), files: "template_form.go template_variants.go",
+			without: map[string]string{"locales": "each has a form of its own"}},
+		{object: reflect.TypeFor[api.DigestKind](),
+			files: "digest_kinds.go digest_cadence.go templates/digestkind.html", named: map[string]string{
+				"title": "titles", "preference.hour": "at", "preference.weekdays": "weekdays"}},
+		{object: reflect.TypeFor[api.TokenRequest](), files: "tokens.go"},
+		{object: reflect.TypeFor[api.PersonRequest](), files: "people.go", named: map[string]string{
+			"identity.issuer": "external", "identity.subject": "external"}},
+		{object: reflect.TypeFor[api.PersonPatch](), files: "people.go"},
+		{object: reflect.TypeFor[api.NewSuppression](), files: "suppressions.go", named: map[string]string{
+			"email": "whom", "domain": "whom", "response": "note"}, without: map[string]string{
+			"source": "it is always page", "queueId": "evidence of programs: a message that brought it about"}},
+	} {
+		var form strings.Builder
+		for _, file := range strings.Fields(of.files) {
+			text, err := os.ReadFile("../../ui/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			form.Write(text)
+		}
+		has := func(name string) bool { return strings.Contains(form.String(), `"`+name+`"`) }
+		for _, path := range partsOf(of.object, "") {
+			name := cmp.Or(of.named[path], path)
+			made := has(name)
+			for i, c := range name {
+				made = made || c == '.' && (has(name[:i]) || has(name[:i+1])) &&
+					(has(name[i+1:]) || strings.Contains(form.String(), name[i:]+`"`))
+			}
+			if of.without[path] == "" && !made {
+				t.Errorf("the form of %s has no %s", of.object, path)
+			}
+		}
+	}
+}
+
+// partsOf returns the names of the JSON fields of an object, and of those of its parts below them.
+func partsOf(t reflect.Type, above string) (all []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		part := plainType(f.Type)
+		switch {
+		case name == "" || name == "-" || f.Anonymous:
+		case part.Kind() == reflect.Struct && part != reflect.TypeFor[time.Time]():
+			all = append(all, partsOf(part, above+name+".")...)
+		default:
+			all = append(all, above+name)
+		}
+	}
+	return all
 }
 
 // fieldNames returns the names of the JSON fields of an object.
