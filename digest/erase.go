@@ -198,7 +198,8 @@ func (r *Recipients) Personal(ctx context.Context, w outbox.Whom, do func(api.Pe
 		if err != nil {
 			return err
 		}
-		runs, err := (&Runs{r.base}).List(ctx, "", api.DigestRunQuery{Account: w.Account, Recipient: one.id, CursorQuery: api.CursorQuery{PageSize: 1000}})
+		runs, err := (&Runs{r.base}).List(ctx, "", api.DigestRunQuery{Account: w.Account, Recipient: one.id,
+			CursorQuery: api.CursorQuery{PageSize: 1000}})
 		if err != nil {
 			return err
 		}

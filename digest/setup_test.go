@@ -226,7 +226,8 @@ func saidIn(t testing.TB, m api.SubmitRequest) (d struct {
 // runs returns the runs of a recipient, the newest first.
 func (b *bench) runs(t testing.TB, recipient string) []api.DigestRun {
 	t.Helper()
-	page, err := b.Runs.List(t.Context(), "", api.DigestRunQuery{Recipient: recipient, CursorQuery: api.CursorQuery{PageSize: 1000}})
+	page, err := b.Runs.List(t.Context(), "", api.DigestRunQuery{Recipient: recipient,
+		CursorQuery: api.CursorQuery{PageSize: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}

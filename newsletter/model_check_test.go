@@ -96,7 +96,8 @@ func (m judge) wanted(p *person, one *campaign, states []sendlog.State) bool {
 
 // recipients returns the recipients of a run.
 func (m judge) recipients(run int) []api.CampaignRecipient {
-	page, err := m.eye.Recipients(m.ctx, "", spring, api.CampaignRecipientQuery{Run: run, CursorQuery: api.CursorQuery{PageSize: 1000}})
+	page, err := m.eye.Recipients(m.ctx, "", spring, api.CampaignRecipientQuery{Run: run,
+		CursorQuery: api.CursorQuery{PageSize: 1000}})
 	m.must(err)
 	return page.Recipients
 }

@@ -201,7 +201,8 @@ func TestSubscribersAreFound(t *testing.T) {
 		q    api.SubscriberQuery
 		want string
 	}{
-		{api.SubscriberQuery{}, "ann ben cat dan"}, {api.SubscriberQuery{CursorQuery: api.CursorQuery{PageSize: 3}}, "ann ben cat dan"},
+		{api.SubscriberQuery{}, "ann ben cat dan"},
+		{api.SubscriberQuery{CursorQuery: api.CursorQuery{PageSize: 3}}, "ann ben cat dan"},
 		{api.SubscriberQuery{ListID: "news"}, "ann ben cat"},
 		{api.SubscriberQuery{ListID: "news", State: "left"}, "ben"},
 		{api.SubscriberQuery{Tag: "vip"}, "cat"}, {api.SubscriberQuery{Search: "cathERINE"}, "cat"},

@@ -49,8 +49,9 @@ func (v recipientsView) at(cursor string) string {
 func (u *UI) campaignRecipients(w http.ResponseWriter, r *http.Request) error {
 	in, id := r.URL.Query(), r.PathValue("id")
 	v := recipientsView{States: recipientStates, Query: api.CampaignRecipientQuery{State: in.Get("state"),
-		Variant: in.Get("variant"),
-		Search:  strings.TrimSpace(in.Get("q")), CursorQuery: api.CursorQuery{Cursor: in.Get("cursor"), PageSize: rowsPerPage}}}
+		Variant:     in.Get("variant"),
+		Search:      strings.TrimSpace(in.Get("q")),
+		CursorQuery: api.CursorQuery{Cursor: in.Get("cursor"), PageSize: rowsPerPage}}}
 	v.Query.Run, _ = strconv.Atoi(in.Get("run")) // anything else: the last
 	switch {
 	case v.Query.State != "" && !slices.Contains(recipientStates, v.Query.State):

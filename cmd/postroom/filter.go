@@ -17,8 +17,8 @@ type filter[Q any] struct {
 }
 
 // otherFlags are the flags of parameters whose names are not their own.
-var otherFlags = map[string]string{"listId": "list", "q": "search", "createdAfter": "since", "createdBefore": "until",
-	"from": "since", "to": "until", "after": "since", "before": "until"}
+var otherFlags = map[string]string{"listId": "list", "q": "search", "createdAfter": "since",
+	"createdBefore": "until", "from": "since", "to": "until", "after": "since", "before": "until"}
 
 // filterOf returns the flags of a query, but for the parameters that a command has flags of its own for.
 func filterOf[Q any](without ...string) filter[Q] {

@@ -93,7 +93,8 @@ func TestASegmentSelectsByCampaigns(t *testing.T) {
 	if c.State != "done" || c.Count != people/2-people/6 || m.reads != 1 {
 		t.Errorf("%+v, read %d times", c, m.reads)
 	}
-	page, err := b.Page(t.Context(), "", api.SubscriberQuery{Segment: "unopened", CursorQuery: api.CursorQuery{PageSize: 2}})
+	page, err := b.Page(t.Context(), "", api.SubscriberQuery{Segment: "unopened",
+		CursorQuery: api.CursorQuery{PageSize: 2}})
 	if err != nil || len(page.Subscribers) != 2 || page.Subscribers[1].Email != "p4@example.net" {
 		t.Errorf("%+v, %v", page, err)
 	}

@@ -70,7 +70,8 @@ func TestASegmentCountsAndExplains(t *testing.T) {
 		{Text: "subscribed on list weekly", Value: "left"}}}, why); diff != "" {
 		t.Error(diff)
 	}
-	page, err := b.Page(t.Context(), "", api.SubscriberQuery{Segment: "large-ones", CursorQuery: api.CursorQuery{PageSize: 100}})
+	page, err := b.Page(t.Context(), "", api.SubscriberQuery{Segment: "large-ones",
+		CursorQuery: api.CursorQuery{PageSize: 100}})
 	if err != nil || len(page.Subscribers) != 29 || page.Total != nil {
 		t.Error("a page of the segment:", len(page.Subscribers), page.Total, err)
 	}

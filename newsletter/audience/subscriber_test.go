@@ -333,10 +333,12 @@ func TestPagesOfSubscribers(t *testing.T) {
 			}
 		}
 	}
-	if got := read(api.SubscriberQuery{CursorQuery: api.CursorQuery{PageSize: 7}}); len(got) != 100 || got[99] != "p99@example.net" {
+	all := api.SubscriberQuery{CursorQuery: api.CursorQuery{PageSize: 7}}
+	if got := read(all); len(got) != 100 || got[99] != "p99@example.net" {
 		t.Errorf("%d rows: %v", len(got), got)
 	}
-	if got := read(api.SubscriberQuery{ListID: "weekly", State: "subscribed", CursorQuery: api.CursorQuery{PageSize: 10}}); len(got) != 34 ||
+	weekly := api.SubscriberQuery{ListID: "weekly", State: "subscribed", CursorQuery: api.CursorQuery{PageSize: 10}}
+	if got := read(weekly); len(got) != 34 ||
 		got[1] != "p3@example.net" {
 		t.Errorf("%d rows of the list: %v", len(got), got)
 	}
@@ -350,7 +352,8 @@ func TestPagesOfSubscribers(t *testing.T) {
 	if err != nil || page.Total == nil || *page.Total != 34 {
 		t.Error("the total:", page.Total, err)
 	}
-	if _, err := b.Page(t.Context(), "", api.SubscriberQuery{CursorQuery: api.CursorQuery{Cursor: "!"}}); !fault.Is(err, fault.Invalid) {
+	wrong := api.SubscriberQuery{CursorQuery: api.CursorQuery{Cursor: "!"}}
+	if _, err := b.Page(t.Context(), "", wrong); !fault.Is(err, fault.Invalid) {
 		t.Error("a wrong cursor:", err)
 	}
 }

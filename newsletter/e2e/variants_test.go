@@ -79,7 +79,8 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 		}
 	}
 	for _, o := range st.Variants {
-		page, err := api.ListCampaignRecipients.Do(t.Context(), one.Client, api.CampaignRecipientQuery{Variant: o.Variant, State: "sent", CursorQuery: api.CursorQuery{PageSize: 1000}}, "c1")
+		page, err := api.ListCampaignRecipients.Do(t.Context(), one.Client, api.CampaignRecipientQuery{
+			Variant: o.Variant, State: "sent", CursorQuery: api.CursorQuery{PageSize: 1000}}, "c1")
 		opened := 0
 		for _, r := range page.Recipients {
 			if r.Opened {
