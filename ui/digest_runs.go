@@ -44,7 +44,8 @@ func (v digestRunsView) at(name, value string) string {
 
 // readRunQuery reads the filter of a URL. The error has all of its faults.
 func readRunQuery(in url.Values) (api.DigestRunQuery, error) {
-	q := api.DigestRunQuery{Account: in.Get("account"), Recipient: in.Get("recipient"), State: in.Get("state"), CursorQuery: api.CursorQuery{PageSize: rowsPerPage}}
+	q := api.DigestRunQuery{Account: in.Get("account"), Recipient: in.Get("recipient"), State: in.Get("state"),
+		CursorQuery: api.CursorQuery{PageSize: rowsPerPage}}
 	var wrong []fault.Field
 	if q.State != "" && !slices.Contains(digestRunStates, q.State) {
 		wrong = append(wrong, fault.Field{Key: "state", Message: "is not a state"})

@@ -337,9 +337,9 @@ func TestPagesOfSubscribers(t *testing.T) {
 	if got := read(all); len(got) != 100 || got[99] != "p99@example.net" {
 		t.Errorf("%d rows: %v", len(got), got)
 	}
-	weekly := api.SubscriberQuery{ListID: "weekly", State: "subscribed", CursorQuery: api.CursorQuery{PageSize: 10}}
-	if got := read(weekly); len(got) != 34 ||
-		got[1] != "p3@example.net" {
+	weekly := api.SubscriberQuery{ListID: "weekly", State: "subscribed",
+		CursorQuery: api.CursorQuery{PageSize: 10}}
+	if got := read(weekly); len(got) != 34 || got[1] != "p3@example.net" {
 		t.Errorf("%d rows of the list: %v", len(got), got)
 	}
 	if got := read(api.SubscriberQuery{Search: "P5"}); len(got) != 11 {
