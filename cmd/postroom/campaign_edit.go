@@ -21,6 +21,7 @@ type campaignFields struct {
 	Text        string   `group:"content" placeholder:"FILE" help:"File with the text."`
 	Template    *string  `group:"content" placeholder:"ID" help:"A stored template, in place of --html and --text."`
 	Params      string   `group:"content" placeholder:"JSON" help:"The data that fills the template, such as @params.json."`
+	Missing     string   `group:"content" enum:",empty,error" default:"" placeholder:"WHAT" help:"What a variable that the data lacks does: empty prints nothing, error refuses the mail. Default: as the template says, else the setting templates.missing."`
 	Fallbacks   string   `group:"content" placeholder:"JSON" help:"The values of attributes for people who lack them, such as '{\"firstName\":\"friend\"}'."`
 	Locale      *string  `group:"content" placeholder:"LOCALE" help:"Language of the mail. Default: the account's."`
 	TZ          *string  `group:"content" name:"tz" placeholder:"ZONE" help:"Time zone, such as Europe/Zurich, of dates, the window and the time of sending. Default: the account's, else UTC."`
@@ -71,6 +72,7 @@ func (f campaignFields) patch(con *console, was *api.Render) (api.CampaignPatch,
 		if f.HTML+f.Markdown != "" {
 			p.Render.Format = map[bool]string{true: "markdown", false: "html"}[f.Markdown != ""]
 		}
+		p.Render.Missing = cmp.Or(f.Missing, p.Render.Missing)
 		if f.Params != "" {
 			var err error
 			if p.Render.Params, err = con.readJSON("--params", f.Params); err != nil {
@@ -92,7 +94,7 @@ func toPointer[T any](p *T) **T {
 }
 
 // renders reports whether the flags say how the mail is rendered.
-func (f campaignFields) renders() bool { return f.HTML+f.Markdown+f.Params != "" }
+func (f campaignFields) renders() bool { return f.HTML+f.Markdown+f.Params+f.Missing != "" }
 
 // ids returns a list that was given; nil: none was. One empty id is a list without any.
 func ids(given []string) *[]string {

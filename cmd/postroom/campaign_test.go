@@ -55,6 +55,8 @@ func TestCampaignPatch(t *testing.T) {
 			Text: new("from a pipe"), Render: &api.Render{Format: "markdown"}}},
 		{"params", campaignFields{Params: `{"b":2}`}, params, api.CampaignPatch{
 			Render: &api.Render{Format: "markdown", Params: []byte(`{"b":2}`)}}},
+		{"missing variables", campaignFields{Missing: "error"}, params, api.CampaignPatch{
+			Render: &api.Render{Format: "markdown", Params: []byte(`{"a":1}`), Missing: "error"}}},
 		{"lists", campaignFields{List: []string{"a", "b"}, Segment: []string{""}}, nil, api.CampaignPatch{
 			Lists: &[]string{"a", "b"}, Segments: &[]string{}}},
 		{"a window", campaignFields{WindowDays: []string{"mon"}, WindowFrom: "08:00", WindowUntil: "20:00"}, nil,
