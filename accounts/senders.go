@@ -113,7 +113,7 @@ func (a *Accounts) AddSender(ctx context.Context, id, sender string, set bool) (
 	sender, err := normalSender(sender)
 	switch {
 	case err != nil:
-		return api.SenderInfo{}, fault.InvalidFields([]fault.Field{{Key: "sender", Message: err.Error()}})
+		return api.SenderInfo{}, fault.InvalidField("sender", "%s", err)
 	case !set && strings.Contains(sender, "@"):
 		return api.SenderInfo{}, fault.New(fault.Forbidden, "SenderNotAllowed",
 			"A single address is added with a token that is not bound to an account; verify it with "+

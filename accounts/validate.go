@@ -27,7 +27,7 @@ const (
 type faults struct{ gateways.Faults }
 
 // validate returns all wrong fields of an account that can be found without Redis.
-func validate(account api.Account) error { return fault.InvalidFields(check(account).Faults) }
+func validate(account api.Account) error { return fault.InvalidFields(check(account).Fields) }
 
 func check(account api.Account) *faults {
 	f := &faults{}
@@ -41,7 +41,7 @@ func check(account api.Account) *faults {
 	if _, err := schedule.Zone(cmp.Or(account.TZ, "UTC")); err != nil {
 		f.Add("tz", "%v", err)
 	}
-	f.Faults = append(f.Faults, gateways.OfAccount(account).Check()...)
+	f.Fields = append(f.Fields, gateways.OfAccount(account).Check()...)
 	if account.SMTP == nil {
 		f.withoutRelay(account)
 	}
@@ -145,12 +145,12 @@ func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.A
 func (a *Accounts) checked(ctx context.Context, account api.Account, old *stored) (api.Account, error) {
 	f := check(account)
 	if !a.operatorsOwn(account) {
-		f.Faults = append(f.Faults, a.gateways.Destinations(gateways.OfAccount(account))...)
+		f.Fields = append(f.Fields, a.gateways.Destinations(gateways.OfAccount(account))...)
 	}
 	if err := a.unknownGateways(ctx, f, account, old); err != nil {
 		return api.Account{}, err
 	}
-	if err := fault.InvalidFields(f.Faults); err != nil {
+	if err := fault.InvalidFields(f.Fields); err != nil {
 		return api.Account{}, err
 	}
 	if account.DKIM != nil {

@@ -91,10 +91,9 @@ func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.S
 	made := accounts.Sender{ID: "verify-" + rand.Text()}
 	switch {
 	case req.Account != "" && req.Gateway != "":
-		return made, fault.InvalidFields([]fault.Field{{Key: "gateway", Message: "can't be combined with account"}})
+		return made, fault.InvalidField("gateway", "can't be combined with account")
 	case req.Account+req.Gateway != "" && described:
-		return made, fault.InvalidFields([]fault.Field{
-			{Key: "smtp", Message: "and what belongs to it can't be combined with account or gateway"}})
+		return made, fault.InvalidField("smtp", "and what belongs to it can't be combined with account or gateway")
 	case req.Account != "":
 		return v.accounts.Resolve(ctx, req.Account)
 	}

@@ -43,11 +43,9 @@ func (r *Recipients) AddEvents(ctx context.Context, bound string, req api.Digest
 	case single:
 		list = []api.DigestEvent{req.DigestEvent}
 	case len(list) == 0 || len(list) > mostEvents:
-		return api.DigestEventsAnswer{}, fault.InvalidFields([]fault.Field{{Key: "events",
-			Message: fmt.Sprintf("must be 1 to %d", mostEvents)}})
+		return api.DigestEventsAnswer{}, fault.InvalidField("events", "must be 1 to %d", mostEvents)
 	case req.Recipient+req.Category+req.EntityType+req.EntityID != "":
-		return api.DigestEventsAnswer{}, fault.InvalidFields([]fault.Field{{Key: "events",
-			Message: "can't be with an event beside them"}})
+		return api.DigestEventsAnswer{}, fault.InvalidField("events", "can't be with an event beside them")
 	}
 	account, err := r.accountOf(ctx, bound, req.Account)
 	if err != nil {

@@ -153,17 +153,17 @@ type incoming struct {
 
 // check reads an event. It returns every wrong field.
 func check(e api.DigestEvent, account string, now time.Time) (in incoming, wrong []fault.Field) {
-	var f fields
+	var f fault.Fields
 	text := func(key, value string, least, most int) string {
 		switch n := utf8.RuneCountInString(value); {
 		case !utf8.ValidString(value):
-			f.add(key, "must be UTF-8")
+			f.Add(key, "must be UTF-8")
 		case value == "" && least > 0:
-			f.add(key, "is required")
+			f.Add(key, "is required")
 		case n > most:
-			f.add(key, fmt.Sprintf("must have at most %d characters", most))
+			f.Add(key, "must have at most %d characters", most)
 		case strings.ContainsFunc(value, unicode.IsControl):
-			f.add(key, "must have no control characters")
+			f.Add(key, "must have no control characters")
 		}
 		return value
 	}
@@ -173,7 +173,7 @@ func check(e api.DigestEvent, account string, now time.Time) (in incoming, wrong
 		entityID: text("entityId", e.EntityID, 1, 256),
 		url:      webURL(&f, "url", e.URL), at: now.UnixMilli()}
 	if e.Category == rest {
-		f.add("category", "can't be *, which stands for all others")
+		f.Add("category", "can't be *, which stands for all others")
 	}
 	// Titles may have line breaks, which mail shows as spaces.
 	l.title = strings.Join(strings.FieldsFunc(e.Title, func(c rune) bool { return unicode.IsControl(c) }), " ")
@@ -186,12 +186,12 @@ func check(e api.DigestEvent, account string, now time.Time) (in incoming, wrong
 	if l.priority = slices.Index(priorities, e.Priority); e.Priority == "" {
 		l.priority = normal
 	} else if l.priority < 0 {
-		f.add("priority", "must be low, normal, high or urgent")
+		f.Add("priority", "must be low, normal, high or urgent")
 	}
 	if e.OccurredAt != nil {
 		l.at = e.OccurredAt.UnixMilli()
 		if e.OccurredAt.Before(now.Add(-mostPast)) || e.OccurredAt.After(now.Add(mostAhead)) {
-			f.add("occurredAt", "must be at most 90 days ago and at most an hour ahead")
+			f.Add("occurredAt", "must be at most 90 days ago and at most an hour ahead")
 		}
 	}
 	checkReader(&f, &e)
@@ -204,54 +204,54 @@ func check(e api.DigestEvent, account string, now time.Time) (in incoming, wrong
 }
 
 // checkReader checks what an event says of its recipient. The address becomes its normal form.
-func checkReader(f *fields, e *api.DigestEvent) {
+func checkReader(f *fault.Fields, e *api.DigestEvent) {
 	if e.Email != "" {
 		email, err := message.NormalizeAddress(e.Email)
 		if err != nil {
-			f.add("email", err.Error())
+			f.Add("email", "%s", err)
 		}
 		e.Email = email
 	}
 	if utf8.RuneCountInString(e.Name) > 256 || strings.ContainsFunc(e.Name, unicode.IsControl) {
-		f.add("name", "must have at most 256 characters, and no control characters")
+		f.Add("name", "must have at most 256 characters, and no control characters")
 	}
 	checkLocale(f, "locale", e.Locale)
 	checkZone(f, "tz", e.TZ)
 }
 
-func checkZone(f *fields, key, tz string) {
+func checkZone(f *fault.Fields, key, tz string) {
 	if tz == "" {
 		return
 	}
 	if _, err := schedule.Zone(tz); err != nil {
-		f.add(key, err.Error())
+		f.Add(key, "%s", err)
 	}
 }
 
 // webURL checks an address of the web.
-func webURL(f *fields, key, text string) string {
+func webURL(f *fault.Fields, key, text string) string {
 	if text == "" {
 		return ""
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(text) > 2048 ||
 		strings.ContainsFunc(text, unicode.IsControl) {
-		f.add(key, "must be an address of http or https, of at most 2048 characters")
+		f.Add(key, "must be an address of http or https, of at most 2048 characters")
 	}
 	return text
 }
 
 // payloadOf returns a payload without spaces.
-func payloadOf(f *fields, raw json.RawMessage) json.RawMessage {
+func payloadOf(f *fault.Fields, raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
 	var b bytes.Buffer
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil || json.Compact(&b, raw) != nil {
-		f.add("payload", "must be an object")
+		f.Add("payload", "must be an object")
 	} else if b.Len() > mostPayload {
-		f.add("payload", fmt.Sprintf("must have at most %d bytes", mostPayload))
+		f.Add("payload", "must have at most %d bytes", mostPayload)
 	}
 	return b.Bytes()
 }

@@ -98,32 +98,32 @@ func (k *Kinds) Create(ctx context.Context, bound string, in api.DigestKind) (ap
 
 // check returns an error that names every wrong field.
 func (k *Kinds) check(ctx context.Context, in api.DigestKind) error {
-	var f fields
+	var f fault.Fields
 	switch n := utf8.RuneCountInString(in.Category); {
 	case n == 0:
-		f.add("category", "is required")
+		f.Add("category", "is required")
 	case n > 64 || !utf8.ValidString(in.Category) || strings.ContainsFunc(in.Category, unicode.IsControl):
-		f.add("category", "must have at most 64 characters, and no control characters")
+		f.Add("category", "must have at most 64 characters, and no control characters")
 	case in.Category == rest:
-		f.add("category", "can't be *, which stands for all others")
+		f.Add("category", "can't be *, which stands for all others")
 	}
 	for tag, title := range in.Title {
 		if _, err := language.Parse(tag); err != nil {
-			f.add("title."+tag, "is of no language; a language is en or pt-BR")
+			f.Add("title."+tag, "is of no language; a language is en or pt-BR")
 		}
 		if n := utf8.RuneCountInString(title); n == 0 || n > 256 || !message.IsLine(title) {
-			f.add("title."+tag, "must have 1 to 256 characters, and no control characters")
+			f.Add("title."+tag, "must have 1 to 256 characters, and no control characters")
 		}
 	}
 	if in.Preference != nil {
 		_, wrong := k.b.opts.cadenceOf(*in.Preference, "preference")
 		f = append(f, wrong...)
 		if in.Required && in.Preference.Mode == off {
-			f.add("preference.mode", "can't be off: the kind is required")
+			f.Add("preference.mode", "can't be off: the kind is required")
 		}
 	}
 	if in.Lane != "" && in.Lane != api.Bulk && in.Lane != api.Transactional {
-		f.add("lane", "must be bulk or transactional")
+		f.Add("lane", "must be bulk or transactional")
 	}
 	if f == nil && in.Template != "" {
 		has, err := k.b.HasTemplate(ctx, in.Account, in.Template)
@@ -131,7 +131,7 @@ func (k *Kinds) check(ctx context.Context, in api.DigestKind) error {
 			return err
 		}
 		if !has {
-			f.add("template", "There is no template \""+in.Template+"\"")
+			f.Add("template", "There is no template \"%s\"", in.Template)
 		}
 	}
 	return fault.InvalidFields(f)

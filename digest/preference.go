@@ -70,9 +70,9 @@ const mostGap = 7 * 24 * time.Hour
 // cadenceOf reads a preference. The wrong fields begin with at, as preferences.comment.
 func (o Options) cadenceOf(p api.DigestPreference, at string) (cadence, []fault.Field) {
 	c := cadence{mode: p.Mode, gap: o.Gap}
-	var f fields
+	var f fault.Fields
 	if !slices.Contains(modes, p.Mode) {
-		f.add(at+".mode", "must be "+strings.Join(modes[:len(modes)-1], ", ")+" or "+off)
+		f.Add(at+".mode", "must be %s or "+off, strings.Join(modes[:len(modes)-1], ", "))
 		return c, f
 	}
 	if p.Mode == off {
@@ -82,7 +82,7 @@ func (o Options) cadenceOf(p api.DigestPreference, at string) (cadence, []fault.
 		if p.Gap != "" {
 			gap, err := schedule.ParseDuration(p.Gap)
 			if err != nil || gap < 0 || gap > mostGap {
-				f.add(at+".gap", "must be a duration from 0s to 168h, such as 5m")
+				f.Add(at+".gap", "must be a duration from 0s to 168h, such as 5m")
 			}
 			c.gap = gap
 		}
@@ -103,21 +103,21 @@ func (o Options) cadenceOf(p api.DigestPreference, at string) (cadence, []fault.
 	}
 	if f == nil {
 		for _, wrong := range c.Check() {
-			f.add(at+"."+wrong.Key, wrong.Message)
+			f.Add(at+"."+wrong.Key, "%s", wrong.Message)
 		}
 	}
 	return c, f
 }
 
-func (c *cadence) readCustom(f *fields, p api.DigestPreference, at string) {
+func (c *cadence) readCustom(f *fault.Fields, p api.DigestPreference, at string) {
 	if (p.Cron == "") == (len(p.Times) == 0) {
-		f.add(at+".cron", "or times is required, and only one of them")
+		f.Add(at+".cron", "or times is required, and only one of them")
 		return
 	}
 	if p.Cron != "" {
 		cron, err := schedule.ParseCron(p.Cron)
 		if err != nil {
-			f.add(at+".cron", err.Error())
+			f.Add(at+".cron", "%s", err)
 		}
 		c.Cron = cron
 		return
@@ -125,11 +125,11 @@ func (c *cadence) readCustom(f *fields, p api.DigestPreference, at string) {
 	for i, t := range p.Times {
 		day := slices.Index(weekdayNames, t.Weekday)
 		if day < 0 {
-			f.add(fmt.Sprintf("%s.times[%d].weekday", at, i), wrongWeekday)
+			f.Add(fmt.Sprintf("%s.times[%d].weekday", at, i), wrongWeekday)
 		}
 		clock, err := schedule.ParseClock(t.At)
 		if err != nil {
-			f.add(fmt.Sprintf("%s.times[%d].at", at, i), err.Error())
+			f.Add(fmt.Sprintf("%s.times[%d].at", at, i), "%s", err)
 		}
 		c.Slots = append(c.Slots, schedule.Slot{Weekday: time.Weekday(max(0, day)), At: clock})
 	}
@@ -140,12 +140,12 @@ var weekdayNames = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 const wrongWeekday = "must be mon, tue, wed, thu, fri, sat or sun"
 
-func weekdays(f *fields, at string, names []string) (days [7]bool) {
+func weekdays(f *fault.Fields, at string, names []string) (days [7]bool) {
 	for i, name := range names {
 		if day := slices.Index(weekdayNames, name); day >= 0 {
 			days[day] = true
 		} else {
-			f.add(fmt.Sprintf("%s[%d]", at, i), wrongWeekday)
+			f.Add(fmt.Sprintf("%s[%d]", at, i), wrongWeekday)
 		}
 	}
 	return days
@@ -154,12 +154,12 @@ func weekdays(f *fields, at string, names []string) (days [7]bool) {
 // quietOf reads quiet hours.
 func quietOf(list []api.DigestQuiet) (schedule.Quiet, []fault.Field) {
 	var quiet schedule.Quiet
-	var f fields
+	var f fault.Fields
 	for i, q := range list {
 		w, wrong := schedule.ParseWindow(q.Weekdays, q.From, q.Until)
 		for _, one := range wrong {
 			key := strings.Replace(one.Key, "days[", "weekdays[", 1)
-			f.add(fmt.Sprintf("quiet[%d].%s", i, key), one.Message)
+			f.Add(fmt.Sprintf("quiet[%d].%s", i, key), "%s", one.Message)
 		}
 		quiet = append(quiet, w)
 	}
@@ -208,11 +208,4 @@ func (o Options) wanted(r *recipient, category string, k *api.DigestKind) cadenc
 		c = cadence{mode: string(schedule.Daily), Cadence: schedule.Cadence{Mode: schedule.Daily, Hour: o.Hour}}
 	}
 	return c
-}
-
-// fields are wrong fields.
-type fields []fault.Field
-
-func (f *fields) add(key, message string) {
-	*f = append(*f, fault.Field{Key: key, Message: message})
 }

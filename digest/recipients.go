@@ -109,18 +109,18 @@ func (r *Recipients) write(ctx context.Context, bound, id string, req api.Digest
 // checkRequest returns an error that names every wrong field. Values get their normal form.
 func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest,
 	kinds map[string]*api.DigestKind) error {
-	var f fields
+	var f fault.Fields
 	checkRecipientID(&f, id)
 	if req.Email != nil && *req.Email != "" {
 		email, err := message.NormalizeAddress(*req.Email)
 		if err != nil {
-			f.add("email", err.Error())
+			f.Add("email", "%s", err)
 		}
 		req.Email = &email
 	}
 	if req.Name != nil && (utf8.RuneCountInString(*req.Name) > 256 ||
 		strings.ContainsFunc(*req.Name, unicode.IsControl)) {
-		f.add("name", "must have at most 256 characters, and no control characters")
+		f.Add("name", "must have at most 256 characters, and no control characters")
 	}
 	if req.Locale != nil {
 		checkLocale(&f, "locale", *req.Locale)
@@ -129,19 +129,19 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest,
 		checkZone(&f, "tz", *req.TZ)
 	}
 	if len(req.Preferences) > mostCategories+1 {
-		f.add("preferences", fmt.Sprintf("must be of at most %d categories and *", mostCategories))
+		f.Add("preferences", "must be of at most %d categories and *", mostCategories)
 	}
 	for category, p := range req.Preferences {
 		key := "preferences." + category
 		if n := utf8.RuneCountInString(category); n == 0 || n > 64 ||
 			strings.ContainsFunc(category, unicode.IsControl) {
-			f.add(key, "must be a category of 1 to 64 characters, without control characters")
+			f.Add(key, "must be a category of 1 to 64 characters, without control characters")
 		}
 		if p != nil {
 			_, wrong := r.opts.cadenceOf(*p, key)
 			f = append(f, wrong...)
 			if k := kinds[category]; p.Mode == off && k != nil && k.Required {
-				f.add(key+".mode", "can't be off: the category is required")
+				f.Add(key+".mode", "can't be off: the category is required")
 			}
 		}
 	}
@@ -153,19 +153,19 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest,
 	return fault.InvalidFields(f)
 }
 
-func checkRecipientID(f *fields, id string) {
+func checkRecipientID(f *fault.Fields, id string) {
 	if n := utf8.RuneCountInString(id); n == 0 || n > 256 || !utf8.ValidString(id) ||
 		strings.ContainsFunc(id, unicode.IsControl) {
-		f.add("recipient", "must have 1 to 256 characters, and no control characters")
+		f.Add("recipient", "must have 1 to 256 characters, and no control characters")
 	}
 }
 
-func checkLocale(f *fields, key, tag string) {
+func checkLocale(f *fault.Fields, key, tag string) {
 	if tag == "" {
 		return
 	}
 	if _, err := language.Parse(tag); err != nil {
-		f.add(key, "must be a language such as de or pt-BR")
+		f.Add(key, "must be a language such as de or pt-BR")
 	}
 }
 
@@ -186,9 +186,8 @@ func (r *recipient) apply(req api.DigestRecipientRequest, whole bool) error {
 		}
 	}
 	if len(r.preferences) > mostCategories+1 {
-		return fault.InvalidFields([]fault.Field{{Key: "preferences",
-			Message: fmt.Sprintf("would be of %d categories; at most %d and * are possible", len(r.preferences),
-				mostCategories)}})
+		return fault.InvalidField("preferences", "would be of %d categories; at most %d and * are possible",
+			len(r.preferences), mostCategories)
 	}
 	api.Set(&r.quietHours, req.Quiet)
 	if req.PausedUntil != nil {

@@ -61,8 +61,8 @@ func (b *Runs) List(ctx context.Context, bound string, q api.DigestRunQuery) (ap
 		return page, err
 	}
 	if q.State != "" && !slices.Contains(states, q.State) {
-		return page, fault.InvalidFields([]fault.Field{{Key: "state", Message: "must be " +
-			strings.Join(states[:len(states)-1], ", ") + " or " + states[len(states)-1]}})
+		return page, fault.InvalidField("state", "must be %s or %s",
+			strings.Join(states[:len(states)-1], ", "), states[len(states)-1])
 	}
 	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
 	found, err := b.listed(ctx, account, q, size)
@@ -100,7 +100,7 @@ func (b *Runs) listed(ctx context.Context, account string, q api.DigestRunQuery,
 	}
 	if q.Cursor != "" {
 		if _, err := strconv.ParseInt(q.Cursor, 10, 64); err != nil {
-			return nil, fault.InvalidFields([]fault.Field{{Key: "cursor", Message: "is not one of an earlier page"}})
+			return nil, fault.InvalidField("cursor", "is not one of an earlier page")
 		}
 		by.Max = q.Cursor
 	}

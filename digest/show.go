@@ -167,18 +167,18 @@ const mostRemovals = 100
 // newest digest.keep events of a category.
 func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEventRemoval) (
 	answer api.DigestEventsDeleted, _ error) {
-	var f fields
+	var f fault.Fields
 	if n := len(q.Recipients); n == 0 || n > mostRemovals {
-		f.add("recipient", fmt.Sprintf("is required, and may be given up to %d times", mostRemovals))
+		f.Add("recipient", "is required, and may be given up to %d times", mostRemovals)
 	}
 	entity := q.Category != "" || q.EntityType != "" || q.EntityID != ""
 	switch {
 	case q.Key == "" && !entity:
-		f.add("key", "or category, entityType and entityId is required")
+		f.Add("key", "or category, entityType and entityId is required")
 	case q.Key != "" && entity:
-		f.add("key", "can't be with category, entityType and entityId")
+		f.Add("key", "can't be with category, entityType and entityId")
 	case entity && (q.Category == "" || q.EntityType == "" || q.EntityID == ""):
-		f.add("entityId", "needs category and entityType, and they need it")
+		f.Add("entityId", "needs category and entityType, and they need it")
 	}
 	if f != nil {
 		return answer, fault.InvalidFields(f)
@@ -231,7 +231,7 @@ func (r *Recipients) purge(ctx context.Context, k readerKey, q api.DigestEventRe
 
 // Times returns when a preference comes, without the stagger of a recipient.
 func (r *Recipients) Times(req api.DigestTimesRequest) (api.DigestTimes, error) {
-	var f fields
+	var f fault.Fields
 	c, wrong := r.opts.cadenceOf(req.Preference, "preference")
 	f = append(f, wrong...)
 	quiet, wrong := quietOf(req.Quiet)
@@ -241,14 +241,14 @@ func (r *Recipients) Times(req api.DigestTimesRequest) (api.DigestTimes, error) 
 	if req.After != nil {
 		after = *req.After
 		if y := after.UTC().Year(); y < 2000 || y > 2100 {
-			f.add("after", "must be from 2000 to 2100")
+			f.Add("after", "must be from 2000 to 2100")
 		}
 	}
 	if wrong == nil && f == nil && (c.mode == immediate || c.mode == off) {
-		f.add("preference.mode", "must be hourly, daily, weekly, monthly or custom: "+c.mode+" has no times")
+		f.Add("preference.mode", "must be hourly, daily, weekly, monthly or custom: %s has no times", c.mode)
 	}
 	if req.Count < 0 || req.Count > 100 {
-		f.add("count", "must be 1 to 100")
+		f.Add("count", "must be 1 to 100")
 	}
 	if f != nil {
 		return api.DigestTimes{}, fault.InvalidFields(f)

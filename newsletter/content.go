@@ -229,7 +229,7 @@ func (c *Campaigns) Test(ctx context.Context, bound, id string, in api.CampaignT
 		return answer, err
 	}
 	if len(in.To) < 1 || len(in.To) > 20 {
-		return answer, fault.InvalidFields([]fault.Field{{Key: "to", Message: "must be 1 to 20 addresses"}})
+		return answer, fault.InvalidField("to", "must be 1 to 20 addresses")
 	}
 	person, _, err := c.sample(ctx, one.Campaign, in.Subscriber)
 	if err != nil {

@@ -69,7 +69,7 @@ func (c *Campaigns) startAt(one *campaign, text string) (time.Time, error) {
 		err = fmt.Errorf("is in the past: %s", at.Format(time.RFC3339))
 	}
 	if err != nil {
-		return at, fault.InvalidFields([]fault.Field{{Key: "at", Message: err.Error()}})
+		return at, fault.InvalidField("at", "%s", err)
 	}
 	return at, nil
 }

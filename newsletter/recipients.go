@@ -3,6 +3,7 @@ package newsletter
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func (c *Campaigns) Recipients(ctx context.Context, bound, id string, q api.Camp
 	from := uint64(0)
 	if q.Cursor != "" {
 		if from, err = strconv.ParseUint(q.Cursor, 36, 32); err != nil {
-			return page, fault.InvalidFields([]fault.Field{{Key: "cursor", Message: "is not from an answer"}})
+			return page, fault.InvalidField("cursor", "is not from an answer")
 		}
 	}
 	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
@@ -49,8 +50,7 @@ func (c *Campaigns) runOf(ctx context.Context, bound, id string, q api.CampaignR
 		return nil, sendlog.Run{}, err
 	}
 	if q.State != "" && !slices.Contains(recipientStates, q.State) {
-		return nil, sendlog.Run{}, fault.InvalidFields([]fault.Field{{Key: "state",
-			Message: "must be " + strings.Join(recipientStates, ", ")}})
+		return nil, sendlog.Run{}, fault.InvalidField("state", "must be %s", strings.Join(recipientStates, ", "))
 	}
 	if _, err := chosen(one.Campaign, q.Variant); err != nil {
 		return nil, sendlog.Run{}, err
@@ -176,8 +176,7 @@ func (c *Campaigns) Settle(ctx context.Context, bound, id string, in api.Campaig
 		return answer, err
 	}
 	if in.All == (len(in.Subscribers) > 0) {
-		return answer, fault.InvalidFields([]fault.Field{{Key: "subscribers",
-			Message: "give either subscribers or all"}})
+		return answer, fault.InvalidField("subscribers", "give either subscribers or all")
 	}
 	settle := func(ordinal uint32) error {
 		chunk, offset := sendlog.ChunkOf(ordinal)
@@ -190,8 +189,8 @@ func (c *Campaigns) Settle(ctx context.Context, bound, id string, in api.Campaig
 	for i, name := range in.Subscribers {
 		p, err := c.Audience.Person(ctx, one.Account, name, nil)
 		if fault.Is(err, fault.NotFound) {
-			return answer, fault.InvalidFields([]fault.Field{{Key: "subscribers[" + strconv.Itoa(i) + "]",
-				Message: "is no subscriber of account " + one.Account}})
+			return answer, fault.InvalidField(fmt.Sprintf("subscribers[%d]", i),
+				"is no subscriber of account %s", one.Account)
 		}
 		if err == nil {
 			err = settle(p.Ordinal)

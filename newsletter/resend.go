@@ -15,8 +15,7 @@ import (
 func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.CampaignResend) (api.CampaignRun,
 	error) {
 	if !slices.Contains([]string{toFailed, toInDoubt, toNotOpened, toNewcomers}, in.To) {
-		return api.CampaignRun{}, fault.InvalidFields([]fault.Field{{Key: "to",
-			Message: "must be failed, inDoubt, notOpened or newcomers"}})
+		return api.CampaignRun{}, fault.InvalidField("to", "must be failed, inDoubt, notOpened or newcomers")
 	}
 	one, err := c.find(ctx, bound, id)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -59,8 +58,7 @@ func (c *campaign) checkRun(run int) error {
 	if run >= 0 && run <= len(c.Runs) {
 		return nil
 	}
-	return fault.InvalidFields([]fault.Field{{Key: "run", Message: "must be a run of the campaign, which has " +
-		strconv.Itoa(len(c.Runs))}})
+	return fault.InvalidField("run", "must be a run of the campaign, which has %d", len(c.Runs))
 }
 
 // Stats returns the numbers of a run of a campaign, or of all its runs together (0). Variants are those of

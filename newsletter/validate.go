@@ -14,11 +14,7 @@ import (
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
-type faults []fault.Field
-
-func (f *faults) add(key, format string, args ...any) {
-	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-}
+type faults struct{ fault.Fields }
 
 // mostTo bounds the lists, segments and campaigns that a campaign names of each kind.
 const mostTo = 50
@@ -28,34 +24,34 @@ const mostTo = 50
 func (c *Campaigns) check(ctx context.Context, in api.Campaign) error {
 	var f faults
 	if !ids.MatchString(in.Campaign) {
-		f.add("campaign", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
+		f.Add("campaign", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
 	} else if in.Campaign == idOfForm || in.Campaign == idOfFeed {
-		f.add("campaign", "must not be %q, which names a page", in.Campaign)
+		f.Add("campaign", "must not be %q, which names a page", in.Campaign)
 	}
 	if strings.TrimSpace(in.Name) == "" {
-		f.add("name", "is required")
+		f.Add("name", "is required")
 	}
 	f.line("name", in.Name)
 	switch in.Events {
 	case "none", "ends", "all":
 	default:
-		f.add("events", "must be none, ends or all")
+		f.Add("events", "must be none, ends or all")
 	}
 	if in.Rate < 0 || in.Rate > 1e6 {
-		f.add("rate", "must be from 0 to 1000000 mails a second")
+		f.Add("rate", "must be from 0 to 1000000 mails a second")
 	}
 	f.object("fallbacks", in.Fallbacks)
 	f.object("metadata", in.Metadata)
 	if in.Render != nil && len(in.Render.Params) > 0 && json.Unmarshal(in.Render.Params,
 		&map[string]any{}) != nil {
-		f.add("render.params", "must be an object")
+		f.Add("render.params", "must be an object")
 	}
 	if in.Template != "" && (in.HTML != "" || in.Text != "") {
-		f.add("template", "can't be combined with html or text")
+		f.Add("template", "can't be combined with html or text")
 	}
 	if in.TZ != "" {
 		if _, err := schedule.Zone(in.TZ); err != nil {
-			f.add("tz", "%s", err)
+			f.Add("tz", "%s", err)
 		}
 	}
 	f.addresses(in)
@@ -64,7 +60,7 @@ func (c *Campaigns) check(ctx context.Context, in api.Campaign) error {
 	if err := c.checkAudience(ctx, in, &f); err != nil {
 		return err
 	}
-	return fault.InvalidFields(f)
+	return fault.InvalidFields(f.Fields)
 }
 
 // mayName returns Forbidden if a campaign names a sender or a gateway that its account may not use. bound is
@@ -91,9 +87,9 @@ func (c *Campaigns) mayName(ctx context.Context, in api.Campaign, bound bool) er
 func (f *faults) object(key string, raw json.RawMessage) {
 	var object map[string]any
 	if len(raw) > 4<<10 {
-		f.add(key, "must be at most 4096 bytes of JSON")
+		f.Add(key, "must be at most 4096 bytes of JSON")
 	} else if len(raw) > 0 && json.Unmarshal(raw, &object) != nil {
-		f.add(key, "must be an object")
+		f.Add(key, "must be an object")
 	}
 }
 
@@ -108,7 +104,7 @@ func (f *faults) addresses(in api.Campaign) {
 
 func (f *faults) address(key string, a api.Address) {
 	if _, err := message.NormalizeAddress(a.Address); err != nil {
-		f.add(key+".address", "%s", err)
+		f.Add(key+".address", "%s", err)
 	}
 	f.line(key+".name", a.Name)
 }
@@ -116,7 +112,7 @@ func (f *faults) address(key string, a api.Address) {
 // line checks a name that people see.
 func (f *faults) line(key, name string) {
 	if !message.IsLine(name) {
-		f.add(key, "must be one line without control characters")
+		f.Add(key, "must be one line without control characters")
 	}
 }
 
@@ -126,10 +122,10 @@ func (f *faults) window(w *api.CampaignWindow) {
 	}
 	_, wrong := schedule.ParseWindow(w.Days, w.From, w.Until)
 	for _, field := range wrong {
-		f.add("window."+field.Key, "%s", field.Message)
+		f.Add("window."+field.Key, "%s", field.Message)
 	}
 	if w.Of != "" && w.Of != "sender" && w.Of != "recipient" {
-		f.add("window.of", "must be sender or recipient")
+		f.Add("window.of", "must be sender or recipient")
 	}
 }
 
@@ -137,7 +133,7 @@ func (f *faults) window(w *api.CampaignWindow) {
 func (c *Campaigns) checkAudience(ctx context.Context, in api.Campaign, f *faults) error {
 	each := func(key string, names []string, find func(id string) error) error {
 		if len(names) > mostTo {
-			f.add(key, "must be at most %d", mostTo)
+			f.Add(key, "must be at most %d", mostTo)
 			return nil
 		}
 		for i, id := range names {
@@ -145,9 +141,9 @@ func (c *Campaigns) checkAudience(ctx context.Context, in api.Campaign, f *fault
 			wrong, ok := errors.AsType[*fault.Error](err)
 			switch {
 			case ok && wrong.Kind == fault.NotFound:
-				f.add(fmt.Sprintf("%s[%d]", key, i), "there is no %q in account %s", id, in.Account)
+				f.Add(fmt.Sprintf("%s[%d]", key, i), "there is no %q in account %s", id, in.Account)
 			case ok && wrong.Kind == fault.Invalid:
-				f.add(fmt.Sprintf("%s[%d]", key, i), "%s", wrong.Fields[0].Message)
+				f.Add(fmt.Sprintf("%s[%d]", key, i), "%s", wrong.Fields[0].Message)
 			case err != nil:
 				return err
 			}
@@ -187,17 +183,17 @@ func (c *Campaigns) choose(ctx context.Context, id string, sel audience.Selectio
 	var f faults
 	for _, other := range choice.Campaigns() {
 		if other == id {
-			f.add("segments", "selects by the mail of campaign %q itself, which nobody has before it is sent", id)
+			f.Add("segments", "selects by the mail of campaign %q itself, which nobody has before it is sent", id)
 			continue
 		}
 		_, err := c.find(ctx, sel.Account, other)
 		if fault.Is(err, fault.NotFound) {
-			f.add("segments", "selects by the mail of campaign %q, which account %s does not have", other, sel.Account)
+			f.Add("segments", "selects by the mail of campaign %q, which account %s does not have", other, sel.Account)
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	return choice, fault.InvalidFields(f)
+	return choice, fault.InvalidFields(f.Fields)
 }
 
 // selection is whom a campaign goes to.

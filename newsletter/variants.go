@@ -80,8 +80,7 @@ func chosen(in api.Campaign, variant string) (api.Campaign, error) {
 	}
 	i := indexOf(in, variant)
 	if i < 0 {
-		return in, fault.InvalidFields([]fault.Field{{Key: "variant",
-			Message: fmt.Sprintf("campaign %q has no variant %q", in.Campaign, variant)}})
+		return in, fault.InvalidField("variant", "campaign %q has no variant %q", in.Campaign, variant)
 	}
 	return as(in, i), nil
 }
@@ -317,20 +316,20 @@ const (
 // variants finds the faults of variants and of their test.
 func (f *faults) variants(in api.Campaign) {
 	if n := len(in.Variants); n == 1 || n > mostVariants {
-		f.add("variants", "must be 2 to %d, or none", mostVariants)
+		f.Add("variants", "must be 2 to %d, or none", mostVariants)
 	}
 	seen := map[string]bool{}
 	for i, v := range in.Variants {
 		key := fmt.Sprintf("variants[%d].", i)
 		switch {
 		case !variantIDs.MatchString(v.Variant):
-			f.add(key+"variant", "must be 1 to 32 letters, digits, - and _")
+			f.Add(key+"variant", "must be 1 to 32 letters, digits, - and _")
 		case seen[v.Variant]:
-			f.add(key+"variant", "is there twice")
+			f.Add(key+"variant", "is there twice")
 		}
 		seen[v.Variant] = true
 		if v.Template != "" && (v.HTML != "" || v.Text != "") {
-			f.add(key+"template", "can't be combined with html or text")
+			f.Add(key+"template", "can't be combined with html or text")
 		}
 		if v.From != nil {
 			f.address(key+"from", *v.From)
@@ -341,20 +340,20 @@ func (f *faults) variants(in api.Campaign) {
 		return
 	}
 	if len(in.Variants) == 0 {
-		f.add("test", "needs variants")
+		f.Add("test", "needs variants")
 	}
 	if t.Share != 0 && (t.Share < leastShare || t.Share > 1) {
-		f.add("test.share", "must be %g to 1", leastShare)
+		f.Add("test.share", "must be %g to 1", leastShare)
 	}
 	if t.Metric != "" && !slices.Contains([]string{byClicks, byOpens, byHand}, t.Metric) {
-		f.add("test.metric", "must be clicks, opens or manual")
+		f.Add("test.metric", "must be clicks, opens or manual")
 	}
 	if d, err := schedule.ParseDuration(t.Wait); t.Wait != "" && (err != nil || d < time.Second ||
 		d > mostWait) {
-		f.add("test.wait", "must be a duration from 1s to %s, such as 4h", mostWait)
+		f.Add("test.wait", "must be a duration from 1s to %s, such as 4h", mostWait)
 	}
 	if t.Minimum < 0 {
-		f.add("test.minimum", "must not be negative")
+		f.Add("test.minimum", "must not be negative")
 	}
 }
 

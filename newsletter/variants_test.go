@@ -154,7 +154,7 @@ func TestFaultsOfVariants(t *testing.T) {
 		var f faults
 		f.variants(c.in)
 		var got []string
-		for _, one := range f {
+		for _, one := range f.Fields {
 			got = append(got, one.Key)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

@@ -158,7 +158,7 @@ func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sende
 func (a *scriptedAccounts) Exists(_ context.Context, id string) (bool, error) { return id == "gw", nil }
 
 // CheckPath implements Gateways.
-func (a *scriptedAccounts) CheckPath(p gateways.Path) gateways.Faults { return p.Check() }
+func (a *scriptedAccounts) CheckPath(p gateways.Path) fault.Fields { return p.Check() }
 
 func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
 	a.mu.Lock()

@@ -27,34 +27,30 @@ const maxMetadata = 4 << 10
 const maxEnvelopeID = 100
 
 // faults collects wrong fields. Their keys are those of the API.
-type faults []fault.Field
-
-func (f *faults) add(key, format string, args ...any) {
-	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-}
+type faults struct{ fault.Fields }
 
 // checkShared finds the wrong fields of what messages share, apart from those that package message finds.
 func checkShared(sh Shared, now time.Time) []fault.Field {
 	var wrong faults
 	if len(sh.Raw) > 0 && (sh.HTML != "" || sh.Text != "" || len(sh.Attachments) > 0) {
-		wrong.add("raw", "can't be combined with html, text or attachments")
+		wrong.Add("raw", "can't be combined with html, text or attachments")
 	}
 	wrong.checkWords(sh)
 	if _, err := schedule.Zone(cmp.Or(sh.TZ, "UTC")); err != nil {
-		wrong.add("tz", "%s", err)
+		wrong.Add("tz", "%s", err)
 	}
 	if sh.DeliverBy != nil && !sh.DeliverBy.After(now) {
-		wrong.add("deliverBy", "must be in the future")
+		wrong.Add("deliverBy", "must be in the future")
 	}
 	if sh.DSN != nil {
 		wrong.checkDSN(*sh.DSN)
 	}
 	for i, tag := range sh.Tags {
 		if tag == "" || len(tag) > 128 {
-			wrong.add(fmt.Sprintf("tags[%d]", i), "must have 1 to 128 characters")
+			wrong.Add(fmt.Sprintf("tags[%d]", i), "must have 1 to 128 characters")
 		}
 	}
-	return wrong
+	return wrong.Fields
 }
 
 // checkWords finds wrong combinations of the fields that give the words.
@@ -66,14 +62,14 @@ func (f *faults) checkWords(sh Shared) {
 		{"raw", len(sh.Raw) > 0}, {"html", sh.HTML != ""}, {"text", sh.Text != ""},
 	} {
 		if field.given && sh.Template != "" {
-			f.add(field.key, "can't be combined with template")
+			f.Add(field.key, "can't be combined with template")
 		}
 	}
 	if sh.Plain {
 		return
 	}
 	if len(sh.Raw) > 0 && sh.Template == "" {
-		f.add("render", "can't be combined with raw")
+		f.Add("render", "can't be combined with raw")
 	}
 }
 
@@ -82,16 +78,16 @@ func (f *faults) checkWords(sh Shared) {
 func (f *faults) checkDSN(dsn api.DSN) {
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
 	if len(dsn.ID) > maxEnvelopeID || strings.ContainsFunc(dsn.ID, unprintable) {
-		f.add("dsn.id", "must have at most %d characters, all of them printable ASCII", maxEnvelopeID)
+		f.Add("dsn.id", "must have at most %d characters, all of them printable ASCII", maxEnvelopeID)
 	}
 	if len(dsn.Notify) > 1 && slices.Contains(dsn.Notify, "never") {
-		f.add("dsn.notify", "can't have anything beside never")
+		f.Add("dsn.notify", "can't have anything beside never")
 	}
 	if dsn.Recipient == "" {
 		return
 	}
 	if _, err := message.NormalizeAddress(dsn.Recipient); err != nil {
-		f.add("dsn.recipient", "%s", err)
+		f.Add("dsn.recipient", "%s", err)
 	}
 }
 
@@ -100,17 +96,17 @@ func (b *Batch) checkEntry(e Entry, many bool) []fault.Field {
 	var wrong faults
 	wrong.checkMetadata(e.Metadata)
 	if e.SendAt != nil {
-		wrong = append(wrong, b.in.opts.checkAhead(*e.SendAt, b.began)...)
+		wrong.Fields = append(wrong.Fields, b.in.opts.checkAhead(*e.SendAt, b.began)...)
 	}
 	sh := b.shared
 	if sh.DeliverBy != nil && e.SendAt != nil && sh.DeliverBy.Before(*e.SendAt) {
 		if many {
-			wrong.add("sendAt", "must not be after deliverBy")
+			wrong.Add("sendAt", "must not be after deliverBy")
 		} else {
-			wrong.add("deliverBy", "must not be before sendAt")
+			wrong.Add("deliverBy", "must not be before sendAt")
 		}
 	}
-	return wrong
+	return wrong.Fields
 }
 
 // checkKey finds the fault of an entry that lacks the idempotency key it needs.
@@ -123,10 +119,10 @@ func checkKey(sh Shared, e Entry) []fault.Field {
 
 func (f *faults) checkMetadata(metadata json.RawMessage) {
 	if len(metadata) > maxMetadata {
-		f.add("metadata", "must be at most %d bytes of JSON", maxMetadata)
+		f.Add("metadata", "must be at most %d bytes of JSON", maxMetadata)
 	}
 	if len(metadata) > 0 && !strings.HasPrefix(strings.TrimSpace(string(metadata)), "{") {
-		f.add("metadata", "must be an object")
+		f.Add("metadata", "must be an object")
 	}
 }
 

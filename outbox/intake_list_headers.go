@@ -21,7 +21,7 @@ func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []
 	added := additions{ListID: sh.ListID}
 	able := in.Tokens != nil && in.publicURL(sh) != ""
 	if err := publicAddress(sh.BaseURL); err != nil {
-		wrong.add("baseUrl", "%s", err)
+		wrong.Add("baseUrl", "%s", err)
 	}
 	opens, clicks := false, false
 	if in.opts.Track != nil {
@@ -42,7 +42,7 @@ func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []
 		}
 		switch {
 		case asked != nil && *asked && !able:
-			wrong.add(t.key, "needs a public address: set serviceUrl, or give baseUrl")
+			wrong.Add(t.key, "needs a public address: set serviceUrl, or give baseUrl")
 		case asked != nil:
 			*t.into = *asked
 		case t.ofAccount != nil:
@@ -57,20 +57,20 @@ func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []
 	if sh.ListID != "" {
 		wrong.checkList(sh, able)
 	}
-	return added, wrong
+	return added, wrong.Fields
 }
 
 // checkList finds the wrong fields of a message of a mailing list.
 func (f *faults) checkList(sh Shared, able bool) {
 	switch {
 	case !listID.MatchString(sh.ListID):
-		f.add("listId", "must be a name such as news or news.weekly: letters, digits, hyphens, dots and underscores")
+		f.Add("listId", "must be a name such as news or news.weekly: letters, digits, hyphens, dots and underscores")
 	case !able:
-		f.add("listId", "needs a public address for the unsubscribe page: set serviceUrl, or give baseUrl")
+		f.Add("listId", "needs a public address for the unsubscribe page: set serviceUrl, or give baseUrl")
 	}
 	for _, h := range sh.Headers {
 		if slices.ContainsFunc(listHeaders, func(own string) bool { return strings.EqualFold(own, h.Name) }) {
-			f.add("headers."+h.Name, "can't be combined with listId, which adds this header")
+			f.Add("headers."+h.Name, "can't be combined with listId, which adds this header")
 		}
 	}
 }

@@ -211,7 +211,7 @@ func addresses(list api.Addresses) []message.Address {
 }
 
 // besideMerge finds the fields that can't be combined with mailMerge.
-func besideMerge(req api.SubmitRequest) (wrong []fault.Field) {
+func besideMerge(req api.SubmitRequest) (wrong fault.Fields) {
 	for _, f := range []struct {
 		key   string
 		given bool
@@ -221,7 +221,7 @@ func besideMerge(req api.SubmitRequest) (wrong []fault.Field) {
 		{"render.params", req.Render != nil && len(req.Render.Params) > 0},
 	} {
 		if f.given {
-			wrong = append(wrong, fault.Field{Key: f.key, Message: "can't be combined with mailMerge"})
+			wrong.Add(f.key, "can't be combined with mailMerge")
 		}
 	}
 	return wrong
@@ -410,7 +410,7 @@ func hashFiles(sum io.Writer, req api.SubmitRequest) api.SubmitRequest {
 
 // takeHeaders moves the headers of a request that mean one of its fields, and control headers, to these
 // fields. A header that differs from its field is wrong.
-func takeHeaders(req *api.SubmitRequest) (wrong faults) {
+func takeHeaders(req *api.SubmitRequest) (wrong fault.Fields) {
 	if len(req.Headers) == 0 {
 		return nil
 	}
@@ -435,7 +435,7 @@ func takeHeaders(req *api.SubmitRequest) (wrong faults) {
 			return strings.HasSuffix(strings.ToLower(h.Name), strings.ToLower("-"+purpose)) &&
 				message.IsControl(h.Name)
 		})
-		wrong.add(key, "differs from headers.%s", given[i].Name)
+		wrong.Add(key, "differs from headers.%s", given[i].Name)
 	}
 	if at := control.SendAt; !at.IsZero() {
 		if req.SendAt != nil && !req.SendAt.Equal(at) {

@@ -184,7 +184,7 @@ func (m *Mailing) Write(ctx context.Context, a Addressee) (*message.Composed, re
 func (m *Mailing) envelope(a Addressee) (envelope, error) {
 	to, wrong := message.NormalizeAddress(a.To.Address)
 	if wrong != nil {
-		to, wrong = a.To.Address, fault.InvalidFields([]fault.Field{{Key: "to", Message: wrong.Error()}})
+		to, wrong = a.To.Address, fault.InvalidField("to", "%s", wrong)
 	}
 	sh := &m.shared
 	e := envelope{Account: m.account.ID, Source: SourceCampaign, From: m.from, To: []string{to}, Tags: sh.Tags,

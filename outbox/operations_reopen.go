@@ -3,7 +3,6 @@ package outbox
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -49,8 +48,7 @@ func (d *Operations) Patch(ctx context.Context, id string, p api.OutboxPatch) (a
 			o.max = *p.DeliveryAttempts
 		}
 		if o.max <= r.attempts {
-			return o, fault.InvalidFields([]fault.Field{
-				{Key: "deliveryAttempts", Message: fmt.Sprintf("must be more than the %d attempts made", r.attempts)}})
+			return o, fault.InvalidField("deliveryAttempts", "must be more than the %d attempts made", r.attempts)
 		}
 		if p.Gateway != nil {
 			o.gateway, o.answered = *p.Gateway, !p.Bound

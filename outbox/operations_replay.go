@@ -163,13 +163,13 @@ func (d *Operations) correct(ctx context.Context, c api.Corrections) (api.Correc
 			return c, err
 		}
 	}
-	var wrong []fault.Field
+	var wrong fault.Fields
 	addresses := c.To
 	c.To = nil
 	for i, to := range addresses {
 		address, err := message.NormalizeAddress(to)
 		if err != nil {
-			wrong = append(wrong, fault.Field{Key: fmt.Sprintf("to[%d]", i), Message: err.Error()})
+			wrong.Add(fmt.Sprintf("to[%d]", i), "%s", err)
 			continue
 		}
 		if !slices.Contains(c.To, address) {
@@ -250,8 +250,7 @@ func (r row) readdress(to []string) (row, error) {
 			r.envelope.UTF8 = r.envelope.UTF8 || !ascii(address)
 			r.status.Recipients = append(r.status.Recipients, recipient{Status: rcptQueued})
 		case r.status.Recipients[i].Status == rcptSent:
-			return r, fault.InvalidFields([]fault.Field{
-				{Key: fmt.Sprintf("to[%d]", n), Message: "has the message already"}})
+			return r, fault.InvalidField(fmt.Sprintf("to[%d]", n), "has the message already")
 		default:
 			r.status.Recipients[i].Status = rcptQueued
 		}

@@ -3,7 +3,6 @@ package outbox
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,7 +128,7 @@ func (r *Counts) windowOf(q api.RatesQuery) (rateWindow, error) {
 		oldest = now.Add(-keepHours)
 	}
 	wrong := func(key, why string, args ...any) error {
-		return fault.InvalidFields([]fault.Field{{Key: key, Message: fmt.Sprintf(why, args...)}})
+		return fault.InvalidField(key, why, args...)
 	}
 	switch {
 	case !known:

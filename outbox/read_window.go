@@ -219,8 +219,7 @@ func (w window) from() (entry, error) {
 	}
 	e, ok := pointed(w.cursor)
 	if !ok {
-		return entry{}, fault.InvalidFields([]fault.Field{
-			{Key: "cursor", Message: "is not a cursor from an earlier page"}})
+		return entry{}, fault.InvalidField("cursor", "is not a cursor from an earlier page")
 	}
 	return e, nil
 }

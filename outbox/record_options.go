@@ -134,7 +134,7 @@ type Accounts interface {
 
 // Gateways reports whether a gateway exists, and judges the path of a message. It is gateways.Store.
 type Gateways interface {
-	CheckPath(p gateways.Path) gateways.Faults
+	CheckPath(p gateways.Path) fault.Fields
 	Exists(ctx context.Context, id string) (bool, error)
 }
 

@@ -88,7 +88,7 @@ func (d *document) in(s step, read func()) {
 }
 
 // invalid returns an error with one fault.
-func invalid(key, what string) error { return fault.InvalidFields([]fault.Field{wrong(key, what)}) }
+func invalid(key, what string) error { return fault.InvalidField(key, "%s", what) }
 
 // wrong returns a fault of a field.
 func wrong(key, what string) fault.Field { return fault.Field{Key: key, Message: what} }

@@ -120,8 +120,7 @@ func (r *formReader) gateways() []api.Route {
 			case name == "weight" && err == nil:
 				route.Weight = n
 			default:
-				r.wrong = append(r.wrong, fault.Field{Key: "gateways",
-					Message: strconv.Quote(word) + " must be lane=bulk, lane=transactional or a weight such as weight=3"})
+				r.wrong.Add("gateways", "%q must be lane=bulk, lane=transactional or a weight such as weight=3", word)
 			}
 		}
 		all = append(all, route)
@@ -221,7 +220,7 @@ func (u *UI) createAccount(w http.ResponseWriter, r *http.Request) error {
 		_, err = u.Accounts.Get(r.Context(), a.Account)
 		switch {
 		case err == nil:
-			err = fault.InvalidFields([]fault.Field{{Key: "account", Message: "is that of another account"}})
+			err = fault.InvalidField("account", "is that of another account")
 		case fault.Is(err, fault.NotFound):
 			_, err = u.Provision().CreateAccount(r.Context(), a)
 		}
@@ -272,8 +271,7 @@ func (u *UI) changeAccount(w http.ResponseWriter, r *http.Request, info api.Acco
 func (u *UI) deleteAccount(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if r.PostForm.Get("confirm") != id {
-		return undone(w, r, accountPath(id), fault.InvalidFields([]fault.Field{{Key: "confirm",
-			Message: "must be the id of the account"}}))
+		return undone(w, r, accountPath(id), fault.InvalidField("confirm", "must be the id of the account"))
 	}
 	got, err := u.Provision().DeleteAccount(r.Context(), id)
 	if err != nil {

@@ -73,21 +73,21 @@ func readAuditQuery(v url.Values) (api.AuditQuery, error) {
 	text := func(name string) string { return strings.TrimSpace(v.Get(name)) }
 	q := api.AuditQuery{Who: text("who"), Kind: text("kind"), ID: text("id"), Account: text("account"),
 		Result: api.AuditResult(text("result"))}
-	var wrong []fault.Field
+	var wrong fault.Fields
 	for name, into := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
 		var err error
 		if *into, err = readSince(v.Get(name)); err != nil {
-			wrong = append(wrong, fault.Field{Key: name, Message: "is not a date and time such as 2026-01-31T08:30, or an age such as 7d"})
+			wrong.Add(name, "is not a date and time such as 2026-01-31T08:30, or an age such as 7d")
 		}
 	}
 	if q.Kind != "" && !slices.Contains(auditKinds, q.Kind) {
-		wrong = append(wrong, fault.Field{Key: "kind", Message: "is not a kind of object"})
+		wrong.Add("kind", "is not a kind of object")
 	}
 	if q.Result != "" && !slices.Contains(auditResults, q.Result) {
-		wrong = append(wrong, fault.Field{Key: "result", Message: "is not a result"})
+		wrong.Add("result", "is not a result")
 	}
 	if len(q.Who)+len(q.ID)+len(q.Account) > 3*256 {
-		wrong = append(wrong, fault.Field{Key: "who", Message: "or another filter is too long"})
+		wrong.Add("who", "or another filter is too long")
 	}
 	return q, fault.InvalidFields(wrong)
 }

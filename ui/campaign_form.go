@@ -158,14 +158,14 @@ func objectField(raw json.RawMessage) string {
 // readCampaign returns the campaign of a form. Its error has all that can't be read; the rest is for the
 // package below.
 func readCampaign(f url.Values) (api.Campaign, error) {
-	var wrong []fault.Field
+	var wrong fault.Fields
 	text := func(name string) string {
 		return strings.TrimSpace(strings.ReplaceAll(f.Get(name), "\r\n", "\n"))
 	}
 	object := func(name string) json.RawMessage {
 		raw := json.RawMessage(text(name))
 		if len(raw) > 0 && (raw[0] != '{' || !json.Valid(raw)) {
-			wrong = append(wrong, fault.Field{Key: name, Message: "must be a JSON object"})
+			wrong.Add(name, "must be a JSON object")
 		}
 		return raw
 	}
@@ -189,7 +189,7 @@ func readCampaign(f url.Values) (api.Campaign, error) {
 	if replies := text("replyTo"); replies != "" {
 		list, err := mail.ParseAddressList(replies)
 		if err != nil {
-			wrong = append(wrong, fault.Field{Key: "replyTo", Message: "must be addresses, separated by commas"})
+			wrong.Add("replyTo", "must be addresses, separated by commas")
 		}
 		for _, a := range list {
 			c.ReplyTo = append(c.ReplyTo, api.Address{Name: a.Name, Address: a.Address})
@@ -203,13 +203,12 @@ func readCampaign(f url.Values) (api.Campaign, error) {
 	var err error
 	if rate := text("rate"); rate != "" {
 		if c.Rate, err = strconv.ParseFloat(rate, 64); err != nil || !(c.Rate >= 0) {
-			wrong = append(wrong, fault.Field{Key: "rate", Message: "must be a number, 0 or more"})
+			wrong.Add("rate", "must be a number, 0 or more")
 		}
 	}
 	end, err := readMoment(text("endAt"))
 	if err != nil {
-		wrong = append(wrong, fault.Field{Key: "endAt",
-			Message: "is not a date and time such as 2026-01-31T08:30"})
+		wrong.Add("endAt", "is not a date and time such as 2026-01-31T08:30")
 	}
 	if !end.IsZero() {
 		c.EndAt = &end
@@ -247,5 +246,5 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 
 // wrongField returns the refusal of a field.
 func wrongField(key, message string) error {
-	return fault.InvalidFields([]fault.Field{{Key: key, Message: message}})
+	return fault.InvalidField(key, "%s", message)
 }

@@ -74,7 +74,7 @@ func variantValues(c api.Campaign) url.Values {
 }
 
 // readVariants returns the variants of a form, and their test. text returns a field.
-func readVariants(text func(name string) string, wrong *[]fault.Field) ([]api.CampaignVariant,
+func readVariants(text func(name string) string, wrong *fault.Fields) ([]api.CampaignVariant,
 	*api.CampaignTrial) {
 	var all []api.CampaignVariant
 	for n := 1; n <= mostVariants; n++ {
@@ -92,12 +92,12 @@ func readVariants(text func(name string) string, wrong *[]fault.Field) ([]api.Ca
 	t, err := api.CampaignTrial{Metric: text("testMetric"), Wait: text("testWait")}, error(nil)
 	if share := text("testShare"); share != "" {
 		if t.Share, err = strconv.ParseFloat(share, 64); err != nil {
-			*wrong = append(*wrong, fault.Field{Key: "test.share", Message: "must be a number from 0.01 to 1"})
+			wrong.Add("test.share", "must be a number from 0.01 to 1")
 		}
 	}
 	if least := text("testMinimum"); least != "" {
 		if t.Minimum, err = strconv.Atoi(least); err != nil {
-			*wrong = append(*wrong, fault.Field{Key: "test.minimum", Message: "must be a number"})
+			wrong.Add("test.minimum", "must be a number")
 		}
 	}
 	if t == (api.CampaignTrial{}) {

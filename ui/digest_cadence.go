@@ -86,11 +86,7 @@ var (
 // cadenceReader reads preferences of a form, and collects what can't be read.
 type cadenceReader struct {
 	form  url.Values
-	wrong []fault.Field
-}
-
-func (c *cadenceReader) refuse(key, message string) {
-	c.wrong = append(c.wrong, fault.Field{Key: key, Message: message})
+	wrong fault.Fields
 }
 
 // read returns the preference whose fields begin with prefix; nil: it has no mode. Only fields that the mode
@@ -113,7 +109,7 @@ func (c *cadenceReader) read(prefix, at string) *api.DigestPreference {
 	case "monthly":
 		if day := c.number(cmp.Or(text("day"), "1"), at+".day"); day != nil {
 			if p.Day = *day; p.Day == 0 {
-				c.refuse(at+".day", "must be a day from 1 to 31")
+				c.wrong.Add(at+".day", "must be a day from 1 to 31")
 			}
 		}
 		c.clock(p, text("at"), at+".at")
@@ -130,7 +126,7 @@ func (c *cadenceReader) number(text, at string) *int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		c.refuse(at, "must be a number")
+		c.wrong.Add(at, "must be a number")
 		return nil
 	}
 	return &n
@@ -143,7 +139,7 @@ func (c *cadenceReader) clock(p *api.DigestPreference, text, at string) {
 	}
 	found := clockForm.FindStringSubmatch(text)
 	if found == nil {
-		c.refuse(at, "must be a time such as 08:30")
+		c.wrong.Add(at, "must be a time such as 08:30")
 		return
 	}
 	minute, _ := strconv.Atoi(found[2]) // digits
@@ -161,7 +157,7 @@ func (c *cadenceReader) times(text, at string) (times []api.DigestWeekTime) {
 	for slot := range strings.SplitSeq(text, ",") {
 		found := slotForm.FindStringSubmatch(strings.TrimSpace(slot))
 		if found == nil {
-			c.refuse(at, "must be times of the week such as: mon 08:30, fri 16:00")
+			c.wrong.Add(at, "must be times of the week such as: mon 08:30, fri 16:00")
 			return nil
 		}
 		times = append(times, api.DigestWeekTime{Weekday: found[1], At: found[2]})
@@ -178,7 +174,7 @@ func (c *cadenceReader) quiet(text string) []api.DigestQuiet {
 		}
 		found := quietForm.FindStringSubmatch(line)
 		if found == nil {
-			c.refuse("quiet", "must have lines such as 22:00-07:00 or fri,sat 22:00-09:00")
+			c.wrong.Add("quiet", "must have lines such as 22:00-07:00 or fri,sat 22:00-09:00")
 			return nil
 		}
 		list = append(list, api.DigestQuiet{Weekdays: listed(found[1]), From: found[2], Until: found[3]})

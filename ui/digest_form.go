@@ -78,9 +78,9 @@ func readRecipient(f url.Values) (api.DigestRecipientRequest, error) {
 		switch {
 		case category == "" && p == nil:
 		case category == "":
-			in.refuse("category", "is missing: of which is the preference?")
+			in.wrong.Add("category", "is missing: of which is the preference?")
 		case twice:
-			in.refuse("preferences."+category, "is there twice")
+			in.wrong.Add("preferences."+category, "is there twice")
 		default:
 			req.Preferences[category] = p
 		}
@@ -89,13 +89,13 @@ func readRecipient(f url.Values) (api.DigestRecipientRequest, error) {
 	req.Quiet = &quiet
 	paused, err := readMoment(f.Get("pausedUntil"))
 	if err != nil || paused.Year() > 9999 {
-		in.refuse("pausedUntil", "is not a date and time such as 2026-01-31T08:30")
+		in.wrong.Add("pausedUntil", "is not a date and time such as 2026-01-31T08:30")
 		paused = time.Time{}
 	}
 	req.PausedUntil = &paused
 	version, err := strconv.Atoi(f.Get("version"))
 	if err != nil {
-		in.refuse("version", "must be a number")
+		in.wrong.Add("version", "must be a number")
 	}
 	req.Version = &version
 	return req, fault.InvalidFields(in.wrong)

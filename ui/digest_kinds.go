@@ -151,9 +151,9 @@ func readKind(f url.Values) (api.DigestKind, error) {
 		tag, title = strings.TrimSpace(tag), strings.TrimSpace(title)
 		switch {
 		case !ok:
-			in.refuse("title", "must have lines such as en=Comments")
+			in.wrong.Add("title", "must have lines such as en=Comments")
 		case k.Title[tag] != "":
-			in.refuse("title."+tag, "is there twice")
+			in.wrong.Add("title."+tag, "is there twice")
 		}
 		k.Title[tag] = title
 	}

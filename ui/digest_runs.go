@@ -46,17 +46,16 @@ func (v digestRunsView) at(name, value string) string {
 func readRunQuery(in url.Values) (api.DigestRunQuery, error) {
 	q := api.DigestRunQuery{Account: in.Get("account"), Recipient: in.Get("recipient"), State: in.Get("state"),
 		CursorQuery: api.CursorQuery{PageSize: rowsPerPage}}
-	var wrong []fault.Field
+	var wrong fault.Fields
 	if q.State != "" && !slices.Contains(digestRunStates, q.State) {
-		wrong = append(wrong, fault.Field{Key: "state", Message: "is not a state"})
+		wrong.Add("state", "is not a state")
 	}
 	var err error
 	if q.After, err = readSince(in.Get("after")); err != nil {
-		wrong = append(wrong, fault.Field{Key: "after", Message: "is not a date and time such as 2026-01-31T08:30, or an age such as 7d"})
+		wrong.Add("after", "is not a date and time such as 2026-01-31T08:30, or an age such as 7d")
 	}
 	if q.Before, err = readSince(in.Get("before")); err != nil {
-		wrong = append(wrong, fault.Field{Key: "before",
-			Message: "is not a date and time such as 2026-01-31T08:30, or an age such as 7d"})
+		wrong.Add("before", "is not a date and time such as 2026-01-31T08:30, or an age such as 7d")
 	}
 	return q, fault.InvalidFields(wrong)
 }

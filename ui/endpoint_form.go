@@ -69,7 +69,7 @@ func (u *UI) editEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) 
 // readEndpoint returns the endpoint of a form. Its error has all that can't be read; the rest is for package
 // webhooks.
 func readEndpoint(f url.Values) (api.EndpointRequest, error) {
-	var wrong []fault.Field
+	var wrong fault.Fields
 	e := api.EndpointRequest{URL: strings.TrimSpace(f.Get("url")), Events: f["events"],
 		Accounts: strings.FieldsFunc(f.Get("accounts"), func(c rune) bool { return c == ',' || c == ' ' }),
 		Headers:  map[string]string{}, Secret: strings.TrimSpace(f.Get("secret")),
@@ -80,14 +80,14 @@ func readEndpoint(f url.Values) (api.EndpointRequest, error) {
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok {
-			wrong = append(wrong, fault.Field{Key: "headers", Message: "must have lines such as X-Key: value"})
+			wrong.Add("headers", "must have lines such as X-Key: value")
 		}
 		e.Headers[name] = strings.TrimSpace(value)
 	}
 	if text := strings.TrimSpace(f.Get("rateLimit")); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			wrong = append(wrong, fault.Field{Key: "rateLimit", Message: "must be 1 to 10000 requests a second"})
+			wrong.Add("rateLimit", "must be 1 to 10000 requests a second")
 		}
 		e.RateLimit = n
 	}
@@ -163,8 +163,7 @@ func (u *UI) wakeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) 
 func (u *UI) rotateSecret(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	seconds, err := strconv.Atoi(r.PostForm.Get("overlap"))
 	if err != nil {
-		return undone(w, r, endpointPath(id), fault.InvalidFields([]fault.Field{{Key: "overlap",
-			Message: "must be a number of seconds"}}))
+		return undone(w, r, endpointPath(id), fault.InvalidField("overlap", "must be a number of seconds"))
 	}
 	got, err := u.Webhooks.Rotate(r.Context(), id, api.SecretRotation{Overlap: &seconds})
 	if err != nil {
@@ -176,8 +175,7 @@ func (u *UI) rotateSecret(w http.ResponseWriter, r *http.Request, id, _ string) 
 func (u *UI) replayEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	since, err := readSince(r.PostForm.Get("since"))
 	if err != nil || since.IsZero() {
-		return undone(w, r, endpointPath(id), fault.InvalidFields([]fault.Field{{Key: "since",
-			Message: "must be a date and time"}}))
+		return undone(w, r, endpointPath(id), fault.InvalidField("since", "must be a date and time"))
 	}
 	if err := u.Webhooks.StartReplay(r.Context(), id, since); err != nil {
 		return undone(w, r, endpointPath(id), err)

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -39,7 +38,7 @@ func readFilter(v url.Values) (filter, error) {
 	f, wrong := readNarrowing(v, 256)
 	f.State = api.State(v.Get("state"))
 	if f.State != "" && !slices.Contains(states, f.State) {
-		wrong = append(wrong, fault.Field{Key: "state", Message: "is not a state"})
+		wrong.Add("state", "is not a state")
 	}
 	return f, fault.InvalidFields(wrong)
 }
@@ -54,14 +53,13 @@ func ownFilter(r *http.Request, v url.Values) (filter, error) {
 }
 
 // readNarrowing reads a filter without state. longest is the maximum length of its search in bytes.
-func readNarrowing(v url.Values, longest int) (f filter, wrong []fault.Field) {
+func readNarrowing(v url.Values, longest int) (f filter, wrong fault.Fields) {
 	f = filter{
 		Account: strings.TrimSpace(v.Get("account")), Lane: api.Lane(v.Get("lane")),
 		Tag: strings.TrimSpace(v.Get("tag")), Search: strings.TrimSpace(v.Get("search")),
 	}
-	refuse := func(key, why string) { wrong = append(wrong, fault.Field{Key: key, Message: why}) }
 	if f.Lane != "" && f.Lane != api.Transactional && f.Lane != api.Bulk {
-		refuse("lane", "is neither transactional nor bulk")
+		wrong.Add("lane", "is neither transactional nor bulk")
 	}
 	for key, text := range map[string]string{"account": f.Account, "tag": f.Tag, "search": f.Search} {
 		most := 256
@@ -69,13 +67,13 @@ func readNarrowing(v url.Values, longest int) (f filter, wrong []fault.Field) {
 			most = longest
 		}
 		if len(text) > most {
-			refuse(key, fmt.Sprintf("is longer than %d bytes", most))
+			wrong.Add(key, "is longer than %d bytes", most)
 		}
 	}
 	for key, into := range map[string]*time.Time{"after": &f.After, "before": &f.Before} {
 		var err error
 		if *into, err = readSince(v.Get(key)); err != nil {
-			refuse(key, "is not a date and time such as 2026-01-31T08:30, or an age such as 7d")
+			wrong.Add(key, "is not a date and time such as 2026-01-31T08:30, or an age such as 7d")
 		}
 	}
 	return f, wrong

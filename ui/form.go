@@ -117,7 +117,7 @@ func (f *form) blame(wrong fault.Field) bool {
 // formReader reads the fields of a form, and collects those that can't be read.
 type formReader struct {
 	url.Values
-	wrong []fault.Field
+	wrong fault.Fields
 }
 
 func (r *formReader) text(name string) string { return strings.TrimSpace(r.Get(name)) }
@@ -137,7 +137,7 @@ func (r *formReader) whole(name string) int {
 	text := r.text(name)
 	n, err := strconv.Atoi(text)
 	if text != "" && err != nil {
-		r.wrong = append(r.wrong, fault.Field{Key: name, Message: "must be a whole number"})
+		r.wrong.Add(name, "must be a whole number")
 	}
 	return n
 }
@@ -147,7 +147,7 @@ func (r *formReader) number(name string) float64 {
 	text := r.text(name)
 	n, err := strconv.ParseFloat(text, 64)
 	if text != "" && err != nil {
-		r.wrong = append(r.wrong, fault.Field{Key: name, Message: "must be a number"})
+		r.wrong.Add(name, "must be a number")
 	}
 	return n
 }
@@ -160,7 +160,7 @@ func (r *formReader) day(name string) *time.Time {
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		r.wrong = append(r.wrong, fault.Field{Key: name, Message: "must be a date such as 2026-12-31"})
+		r.wrong.Add(name, "must be a date such as 2026-12-31")
 	}
 	return new(at.AddDate(0, 0, 1))
 }

@@ -147,7 +147,7 @@ func (u *UI) unusedGateway(r *http.Request, id string) error {
 	case err != nil:
 		return err
 	}
-	return fault.InvalidFields([]fault.Field{{Key: "gateway", Message: "is that of another gateway"}})
+	return fault.InvalidField("gateway", "is that of another gateway")
 }
 
 // tryGateway logs in to the relay of a gateway that is not stored. Its error is beside the field that it is
@@ -163,8 +163,8 @@ func (u *UI) tryGateway(r *http.Request, g api.Gateway) error {
 	}
 	key := map[string]string{"EAUTH": "user", "ENOAUTH": "user", "EOAUTH2": "oauth2.refreshToken",
 		"ETLS": "tls.starttls"}[got.SMTP.Code]
-	return fault.InvalidFields([]fault.Field{{Key: cmp.Or(key, "host"),
-		Message: "was tried: " + got.SMTP.Error + ". " + smtpsend.Advice(got.SMTP.Code)}})
+	return fault.InvalidField(cmp.Or(key, "host"), "was tried: %s. %s", got.SMTP.Error,
+		smtpsend.Advice(got.SMTP.Code))
 }
 
 // onGateway calls h with a gateway.

@@ -81,7 +81,7 @@ func (u *UI) useLink(w http.ResponseWriter, r *http.Request) error {
 func newPassword(r *http.Request) (string, error) {
 	password := r.PostForm.Get("newPassword")
 	if password != r.PostForm.Get("newPassword2") {
-		return "", fault.InvalidFields([]fault.Field{{Key: "password", Message: "is not the same both times"}})
+		return "", fault.InvalidField("password", "is not the same both times")
 	}
 	return password, nil
 }

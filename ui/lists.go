@@ -129,7 +129,7 @@ func (u *UI) changeList(w http.ResponseWriter, r *http.Request) error {
 func readVersion(f url.Values) (*int, error) {
 	n, err := strconv.Atoi(f.Get("version"))
 	if err != nil {
-		return nil, fault.InvalidFields([]fault.Field{{Key: "version", Message: "must be a number"}})
+		return nil, fault.InvalidField("version", "must be a number")
 	}
 	return &n, nil
 }

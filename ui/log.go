@@ -31,10 +31,10 @@ func readLogFilter(v url.Values) (logFilter, error) {
 	narrowing, wrong := readNarrowing(v, longestSearch)
 	f := logFilter{Status: api.MessageStatus(v.Get("status")), filter: narrowing}
 	if f.Status != "" && !slices.Contains(statuses, f.Status) {
-		wrong = append(wrong, fault.Field{Key: "status", Message: "is not a status"})
+		wrong.Add("status", "is not a status")
 	}
 	if len(v.Get("cursor")) > 1024 {
-		wrong = append(wrong, fault.Field{Key: "cursor", Message: "is longer than 1024 bytes"})
+		wrong.Add("cursor", "is longer than 1024 bytes")
 	}
 	return f, fault.InvalidFields(wrong)
 }

@@ -247,16 +247,16 @@ func (u *UI) reschedule(w http.ResponseWriter, r *http.Request, id string) error
 // readPatch reads the form of a new schedule. Empty fields change nothing.
 func readPatch(at, attempts string) (api.OutboxPatch, error) {
 	var p api.OutboxPatch
-	var wrong []fault.Field
+	var wrong fault.Fields
 	if t, err := readMoment(at); err != nil || t.Year() > 9999 {
-		wrong = append(wrong, fault.Field{Key: "time", Message: "is not a date and time"})
+		wrong.Add("time", "is not a date and time")
 	} else if !t.IsZero() {
 		p.SendAt = &t
 	}
 	if attempts != "" {
 		n, err := strconv.Atoi(attempts)
 		if err != nil || n < 1 || n > 100 {
-			wrong = append(wrong, fault.Field{Key: "attempts", Message: "must be a number from 1 to 100"})
+			wrong.Add("attempts", "must be a number from 1 to 100")
 		}
 		p.DeliveryAttempts = &n
 	}

@@ -40,7 +40,7 @@ func (u *UI) overview(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
 	days := overviewDays[v.Get("days")]
 	if days == 0 {
-		return fault.InvalidFields([]fault.Field{{Key: "days", Message: "must be 1, 7 or 30"}})
+		return fault.InvalidField("days", "must be 1, 7 or 30")
 	}
 	asked := strings.TrimSpace(v.Get("account"))
 	account, err := ownAccount(r, asked)

@@ -154,9 +154,9 @@ func (u *UI) createSegment(w http.ResponseWriter, r *http.Request) error {
 		Name: strings.TrimSpace(f.Get("name")), Rule: readRule(f)})
 	switch {
 	case wordsOf(err).Code == "SegmentExists":
-		err = fault.InvalidFields([]fault.Field{{Key: "segment", Message: "is taken by another segment"}})
+		err = fault.InvalidField("segment", "is taken by another segment")
 	case fault.Is(err, fault.NotFound):
-		err = fault.InvalidFields([]fault.Field{{Key: "account", Message: "isn’t an account; leave it empty for default"}})
+		err = fault.InvalidField("account", "isn’t an account; leave it empty for default")
 	}
 	if err != nil {
 		return u.showSegments(w, r, f, err)

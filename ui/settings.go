@@ -107,7 +107,7 @@ func (u *UI) changeSettings(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var req api.Settings
-	var wrong []fault.Field
+	var wrong fault.Fields
 	for i := range rows {
 		row := &rows[i]
 		if !r.PostForm.Has(row.Name) || hashOf(r.PostForm.Get(row.Name)) == r.PostForm.Get("was."+row.Name) {
@@ -116,11 +116,10 @@ func (u *UI) changeSettings(w http.ResponseWriter, r *http.Request) error {
 		row.Text, row.Was = r.PostForm.Get(row.Name), r.PostForm.Get("was."+row.Name)
 		text := row.unmasked(row.Text)
 		if err := req.Put(row.Name, text); err != nil {
-			wrong = append(wrong, fault.Field{Key: row.Name, Message: err.Error()})
+			wrong.Add(row.Name, "%s", err)
 		}
 		if row.Kind == "headers" && strings.Contains(text, records.Mask) {
-			wrong = append(wrong, fault.Field{Key: row.Name,
-				Message: "has a header without a stored value; enter its value in place of " + records.Mask})
+			wrong.Add(row.Name, "has a header without a stored value; enter its value in place of "+records.Mask)
 		}
 	}
 	if err := settings.Check(req); err != nil {
@@ -142,7 +141,7 @@ func (u *UI) changeSettings(w http.ResponseWriter, r *http.Request) error {
 
 // refused shows the form again, as it was filled in, with what is wrong beside each field.
 func (u *UI) refused(w http.ResponseWriter, r *http.Request, rows []settingRow,
-	wrong []fault.Field) error {
+	wrong fault.Fields) error {
 	noteOutcome(r, fault.InvalidFields(wrong))
 	for _, f := range wrong {
 		name, _, _ := strings.Cut(f.Key, "[") // of an item of a list

@@ -185,7 +185,7 @@ func readAttributes(text string, old map[string]any) (map[string]any, error) {
 	patch := map[string]any{}
 	text = strings.TrimSpace(text)
 	if text != "" && json.Unmarshal([]byte(text), &patch) != nil || patch == nil {
-		return nil, fault.InvalidFields([]fault.Field{{Key: "attributes", Message: "must be a JSON object"}})
+		return nil, fault.InvalidField("attributes", "must be a JSON object")
 	}
 	for name := range old {
 		if _, stays := patch[name]; !stays {

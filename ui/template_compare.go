@@ -38,7 +38,7 @@ func (u *UI) compareTemplate(w http.ResponseWriter, r *http.Request) error {
 	for i, name := range []string{"from", "to"} {
 		number, err := strconv.Atoi(r.URL.Query().Get(name))
 		if err != nil || number < 1 {
-			return fault.InvalidFields([]fault.Field{{Key: name, Message: "must be the number of a version"}})
+			return fault.InvalidField(name, "must be the number of a version")
 		}
 		if sides[i], err = u.Templates.Version(r.Context(), boundTo(r), id, number); err != nil {
 			return err

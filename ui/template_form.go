@@ -66,7 +66,7 @@ func readTemplate(v url.Values) (api.TemplateDefinition, error) {
 		InlineCSS: r.on("inlineCss"), Content: r.content("content."), Locales: r.variants()}
 	if text := r.text("sample"); text != "" {
 		if err := objectFault(text); err != "" {
-			r.wrong = append(r.wrong, fault.Field{Key: "sample", Message: err})
+			r.wrong.Add("sample", "%s", err)
 		}
 		d.Sample = json.RawMessage(text)
 	}
@@ -110,7 +110,7 @@ func (u *UI) showTemplateForm(w http.ResponseWriter, r *http.Request, view templ
 		}
 		view.Was, err = strconv.Atoi(cmp.Or(v.Get("version"), strconv.Itoa(t.Version)))
 		if err != nil {
-			return fault.InvalidFields([]fault.Field{{Key: "version", Message: "must be a number"}})
+			return fault.InvalidField("version", "must be a number")
 		}
 		if t.Version != view.Was {
 			view.Newer = t.Version
@@ -152,7 +152,7 @@ func (u *UI) createTemplate(w http.ResponseWriter, r *http.Request) error {
 	d, err := readTemplate(f)
 	if err == nil && account != "" && boundTo(r) == "" {
 		if _, err = u.Accounts.Get(r.Context(), account); fault.Is(err, fault.NotFound) {
-			err = fault.InvalidFields([]fault.Field{{Key: "account", Message: "is no account"}})
+			err = fault.InvalidField("account", "is no account")
 		}
 	}
 	var made api.TemplateCreated
@@ -180,7 +180,7 @@ func (u *UI) changeTemplate(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	version, err := strconv.Atoi(f.Get("version"))
 	if err != nil || version < 1 {
-		return fault.InvalidFields([]fault.Field{{Key: "version", Message: "must be that of the editor"}})
+		return fault.InvalidField("version", "must be that of the editor")
 	}
 	d, err := readTemplate(f)
 	var got api.TemplateUpdated

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/api/fault"
 )
 
 // The editor of a template has a part for each variant, whose fields are locales.LOCALE.subject and so on. A
@@ -79,7 +78,7 @@ func (r *formReader) takeAdded() {
 		wrong = "has a variant already"
 	}
 	if wrong != "" {
-		r.wrong = append(r.wrong, fault.Field{Key: "locale", Message: wrong})
+		r.wrong.Add("locale", "%s", wrong)
 		return
 	}
 	setVariant(r.Values, "locales."+locale+".", added)

@@ -36,8 +36,7 @@ func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
 	v := templatesView{Kind: q.Get("kind"), Account: strings.TrimSpace(q.Get("account")),
 		Search: strings.TrimSpace(q.Get("search")), Kinds: templateKinds}
 	if v.Kind != "" && !slices.Contains(templateKinds, v.Kind) || len(v.Account) > 256 || len(v.Search) > 256 {
-		return fault.InvalidFields([]fault.Field{
-			{Key: "kind", Message: "is not a kind, or account or search is too long"}})
+		return fault.InvalidField("kind", "is not a kind, or account or search is too long")
 	}
 	if v.Account != "" {
 		if _, err := ownAccount(r, v.Account); err != nil {
@@ -192,7 +191,7 @@ func (u *UI) restoreTemplate(w http.ResponseWriter, r *http.Request) error {
 	}
 	number, err := strconv.Atoi(r.PostForm.Get("version"))
 	if err != nil {
-		return fault.InvalidFields([]fault.Field{{Key: "version", Message: "must be a number"}})
+		return fault.InvalidField("version", "must be a number")
 	}
 	to := templateAddress(id, "", 0, "")
 	got, err := u.Templates.Restore(r.Context(), boundTo(r), id, number)
@@ -214,7 +213,7 @@ func templateOf(r *http.Request) (id string, number int, locale string, err erro
 		}
 	}
 	if locale = strings.TrimSpace(r.URL.Query().Get("locale")); len(locale) > 64 {
-		return "", 0, "", fault.InvalidFields([]fault.Field{{Key: "locale", Message: "is longer than 64 bytes"}})
+		return "", 0, "", fault.InvalidField("locale", "is longer than 64 bytes")
 	}
 	return id, number, locale, nil
 }

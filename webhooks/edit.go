@@ -250,8 +250,7 @@ func (w *Webhooks) show(all stored, id string) (api.Endpoint, error) {
 func (w *Webhooks) Test(ctx context.Context, id, kind string) (api.EndpointTested, error) {
 	of := cmp.Or(event.Type(kind), event.WebhookTest)
 	if !slices.Contains(event.Types(), of) {
-		return api.EndpointTested{}, fault.InvalidFields([]fault.Field{{Key: "event",
-			Message: "is not an event type"}})
+		return api.EndpointTested{}, fault.InvalidField("event", "is not an event type")
 	}
 	t, err := w.probeTarget(ctx, id)
 	if err != nil {

@@ -149,13 +149,13 @@ func (e *endpoint) stays(r api.EndpointRequest, s secrets) error {
 		return nil
 	}
 	const again = "must be entered again when url changes"
-	var wrong []fault.Field
+	var wrong fault.Fields
 	if r.Secret == "" || r.Secret == maskSecret(r.Secret) {
-		wrong = append(wrong, fault.Field{Key: "secret", Message: again})
+		wrong.Add("secret", again)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		if r.Headers[name] == masked {
-			wrong = append(wrong, fault.Field{Key: "headers." + name, Message: again})
+			wrong.Add("headers."+name, again)
 		}
 	}
 	return fault.InvalidFields(wrong)
@@ -171,30 +171,27 @@ func filter(events []string) []string {
 
 // validate returns all faults of a request in one error.
 func validate(r api.EndpointRequest) error {
-	var wrong []fault.Field
-	say := func(key, format string, args ...any) {
-		wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-	}
+	var wrong fault.Fields
 	if err := CheckURL(r.URL); err != nil {
-		say("url", "%s", err)
+		wrong.Add("url", "%s", err)
 	}
 	for i, name := range r.Events {
 		if name != "*" && !slices.Contains(event.Types(), event.Type(name)) {
-			say(fmt.Sprintf("events[%d]", i), "is not an event type")
+			wrong.Add(fmt.Sprintf("events[%d]", i), "is not an event type")
 		}
 	}
 	for name, value := range r.Headers {
 		if err := checkHeader(name, value); err != nil {
-			say("headers."+name, "%s", err)
+			wrong.Add("headers."+name, "%s", err)
 		}
 	}
 	if r.Secret != "" && r.Secret != maskSecret(r.Secret) {
 		if _, err := parseSecret(r.Secret); err != nil {
-			say("secret", "%s", err)
+			wrong.Add("secret", "%s", err)
 		}
 	}
 	if r.RateLimit < 0 || r.RateLimit > 10_000 {
-		say("rateLimit", "must be 1 to 10000 requests a second")
+		wrong.Add("rateLimit", "must be 1 to 10000 requests a second")
 	}
 	return fault.InvalidFields(wrong)
 }

@@ -66,13 +66,12 @@ func Statuses() []string {
 
 // checkQuery returns the faults of a query.
 func checkQuery(q api.DeliveryQuery) error {
-	var wrong []fault.Field
+	var wrong fault.Fields
 	if q.Status != "" && !slices.Contains(Statuses(), q.Status) {
-		wrong = append(wrong, fault.Field{Key: "status",
-			Message: "must be " + strings.Join(Statuses()[:3], ", ") + " or " + statusSkipped})
+		wrong.Add("status", "must be %s or %s", strings.Join(Statuses()[:3], ", "), statusSkipped)
 	}
 	if q.Event != "" && !slices.Contains(event.Types(), event.Type(q.Event)) {
-		wrong = append(wrong, fault.Field{Key: "event", Message: "is not an event type"})
+		wrong.Add("event", "is not an event type")
 	}
 	return fault.InvalidFields(wrong)
 }

@@ -49,13 +49,13 @@ func (w *Webhooks) Rotate(ctx context.Context, id string, r api.SecretRotation) 
 	if r.Overlap != nil {
 		overlap = time.Duration(*r.Overlap) * time.Second
 	}
-	var wrong []fault.Field
+	var wrong fault.Fields
 	if overlap < 0 || overlap > mostOverlap {
-		wrong = append(wrong, fault.Field{Key: "overlap", Message: "must be 0 to 2592000 seconds"})
+		wrong.Add("overlap", "must be 0 to 2592000 seconds")
 	}
 	if r.Secret != "" {
 		if _, err := parseSecret(r.Secret); err != nil {
-			wrong = append(wrong, fault.Field{Key: "secret", Message: err.Error()})
+			wrong.Add("secret", "%s", err)
 		}
 	}
 	if err := fault.InvalidFields(wrong); err != nil {
@@ -68,7 +68,7 @@ func (w *Webhooks) Rotate(ctx context.Context, id string, r api.SecretRotation) 
 		case lost:
 			return false, lostSecrets()
 		case secret == s.Secret:
-			return false, fault.InvalidFields([]fault.Field{{Key: "secret", Message: "is the present one"}})
+			return false, fault.InvalidField("secret", "is the present one")
 		case overlap == 0:
 			s.Secret, s.Older = secret, nil
 		default:

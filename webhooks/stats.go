@@ -23,8 +23,7 @@ func (w *Webhooks) Stats(ctx context.Context, endpoint string, hours int) (api.E
 		hours = 24
 	}
 	if hours < 1 || hours > mostHours {
-		return api.EndpointStats{}, fault.InvalidFields([]fault.Field{{Key: "hours",
-			Message: fmt.Sprintf("must be 1 to %d", mostHours)}})
+		return api.EndpointStats{}, fault.InvalidField("hours", "must be 1 to %d", mostHours)
 	}
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.EndpointStats{}, err

@@ -15,10 +15,10 @@ import (
 // Check returns a key with its domain and selector in normal form, and its wrong fields: domain, selector,
 // privateKey. If masked is true, a privateKey of ****** is valid: it means the stored one.
 func Check(d api.DKIM, masked bool) (api.DKIM, []fault.Field) {
-	var wrong []fault.Field
+	var wrong fault.Fields
 	add := func(key string, err error) {
 		if err != nil {
-			wrong = append(wrong, fault.Field{Key: key, Message: err.Error()})
+			wrong.Add(key, "%s", err)
 		}
 	}
 	var err error

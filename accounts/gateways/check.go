@@ -3,7 +3,6 @@ package gateways
 import (
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"math"
 	"net/netip"
 	"net/url"
@@ -19,12 +18,7 @@ import (
 )
 
 // Faults collects the wrong fields of a request.
-type Faults []fault.Field
-
-// Add adds one wrong field.
-func (f *Faults) Add(key, format string, args ...any) {
-	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-}
+type Faults struct{ fault.Fields }
 
 // Text checks a line of text that has at most limit characters.
 func (f *Faults) Text(key, s string, limit int) {
@@ -54,7 +48,7 @@ func (f *Faults) ID(key, id string) {
 func ValidID(id string) bool { return idPattern.MatchString(id) }
 
 // Check returns all wrong fields of settings. Masked secrets are valid.
-func (s *Settings) Check() Faults {
+func (s *Settings) Check() fault.Fields {
 	var f Faults
 	if s.localAddress != "" {
 		if _, err := netip.ParseAddr(s.localAddress); err != nil {
@@ -73,13 +67,13 @@ func (s *Settings) Check() Faults {
 		s.checkTLS(&f)
 	}
 	f.limits(s.limits)
-	return f
+	return f.Fields
 }
 
 // Destinations returns the fields whose host is an address that may not be dialed. Hosts with names are
 // judged when they are dialed.
-func (s *Store) Destinations(settings *Settings) Faults {
-	var f Faults
+func (s *Store) Destinations(settings *Settings) fault.Fields {
+	var f fault.Fields
 	check := func(key, host string) {
 		if err := s.guard.CheckHost(host); host != "" && err != nil {
 			f.Add(key, "can't be used: %v", err)
@@ -103,7 +97,7 @@ func (s *Store) Destinations(settings *Settings) Faults {
 }
 
 // CheckPath returns all wrong fields of the path of a message.
-func (s *Store) CheckPath(p Path) Faults {
+func (s *Store) CheckPath(p Path) fault.Fields {
 	return append(p.Check(), s.Destinations(&Settings{proxy: p.Proxy, absent: true})...)
 }
 

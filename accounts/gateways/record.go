@@ -15,7 +15,7 @@ func (s *Store) Check(g api.Gateway) error {
 	settings := ofGateway(g)
 	most := settings.Limits()
 	f.warmup(g.Warmup, &most)
-	return fault.InvalidFields(slices.Concat(f, settings.Check(), s.Destinations(settings)))
+	return fault.InvalidFields(slices.Concat(f.Fields, settings.Check(), s.Destinations(settings)))
 }
 
 // patched lays the fields that a patch has over a gateway. A login that the patch names replaces one of the

@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -37,7 +38,7 @@ type Path struct {
 }
 
 // Check returns all wrong fields.
-func (p Path) Check() Faults {
+func (p Path) Check() fault.Fields {
 	f := (&Settings{proxy: p.Proxy, localAddress: p.LocalAddress, absent: true}).Check()
 	if u, err := url.Parse(p.Proxy); err == nil && u.User != nil {
 		f.Add("proxy", "must not have a password; an account or gateway may have such a proxy")

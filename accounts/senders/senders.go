@@ -91,8 +91,8 @@ func (p *Proofs) Ask(ctx context.Context, account, address string) (api.SenderIn
 func (p *Proofs) ask(ctx context.Context, account, address string) (api.SenderInfo, string, error) {
 	address, err := message.NormalizeAddress(address)
 	if err != nil {
-		return api.SenderInfo{}, "", fault.InvalidFields([]fault.Field{{Key: "sender",
-			Message: err.Error() + "; a mail verifies an address, the DNS a domain"}})
+		return api.SenderInfo{}, "", fault.InvalidField("sender",
+			"%s; a mail verifies an address, the DNS a domain", err)
 	}
 	address = strings.ToLower(address) // as on the record
 	found, err := p.Accounts.Get(ctx, account)

@@ -31,6 +31,14 @@ type Field struct {
 	Message string // what is wrong, for the sender of the request
 }
 
+// Fields collects the wrong fields of a request.
+type Fields []Field
+
+// Add adds a field.
+func (f *Fields) Add(key, format string, args ...any) {
+	*f = append(*f, Field{Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
 // Error is an error with a kind. Message is written for the client; Err, the cause, is for the log only.
 type Error struct {
 	Kind       Kind
@@ -53,6 +61,11 @@ func Wrap(err error, kind Kind, code, format string, args ...any) *Error {
 	e := New(kind, code, format, args...)
 	e.Err = err
 	return e
+}
+
+// InvalidField returns the error for one wrong field of a request.
+func InvalidField(key, format string, args ...any) error {
+	return InvalidFields([]Field{{Key: key, Message: fmt.Sprintf(format, args...)}})
 }
 
 // InvalidFields returns one error for all wrong fields of a request, or nil if there are none.

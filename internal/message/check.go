@@ -16,25 +16,21 @@ const (
 )
 
 // faults collects errors under the field names of the request.
-type faults struct{ fields []fault.Field }
-
-func (f *faults) add(key, format string, args ...any) {
-	f.fields = append(f.fields, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-}
+type faults struct{ fault.Fields }
 
 func (f *faults) addError(key string, err error) {
 	if err != nil {
-		f.add(key, "%s", err)
+		f.Add(key, "%s", err)
 	}
 }
 
-func (f *faults) err() error { return fault.InvalidFields(f.fields) }
+func (f *faults) err() error { return fault.InvalidFields(f.Fields) }
 
 // line checks text for a header.
 func (f *faults) line(key, s string) bool {
 	why := lineFault(s)
 	if why != "" {
-		f.add(key, "%s", why)
+		f.Add(key, "%s", why)
 	}
 	return why == ""
 }
@@ -101,7 +97,7 @@ func (f *faults) addresses(key string, list []Address) []Address {
 
 func (f *faults) named(key func() string, a Address) Address {
 	if why := lineFault(a.Name); why != "" {
-		f.add(key()+".name", "%s", why)
+		f.Add(key()+".name", "%s", why)
 	}
 	normal, err := NormalizeAddress(a.Address)
 	if err != nil {
@@ -135,7 +131,7 @@ func (f *faults) envelope(given *Envelope, author string, recipients ...[]Addres
 		}
 	}
 	if len(result.To) == 0 {
-		f.add("to", "at least one recipient is required")
+		f.Add("to", "at least one recipient is required")
 	}
 	result.To = DedupeAddresses(result.To)
 	return result
@@ -144,11 +140,11 @@ func (f *faults) envelope(given *Envelope, author string, recipients ...[]Addres
 // headerName checks the name of a field (RFC 5322 section 3.6.8).
 func (f *faults) headerName(key, name string) bool {
 	if name == "" || len(name) > maxHeaderName {
-		f.add(key, "must have a name of 1 to %d characters", maxHeaderName)
+		f.Add(key, "must have a name of 1 to %d characters", maxHeaderName)
 		return false
 	}
 	if strings.ContainsFunc(name, notPrintable) || strings.Contains(name, ":") {
-		f.add(key, "must have a name of printable ASCII without blanks and colons")
+		f.Add(key, "must have a name of printable ASCII without blanks and colons")
 		return false
 	}
 	return true
@@ -164,12 +160,12 @@ func (f *faults) headerValue(name, value string) bool {
 		return false
 	}
 	if len(value) > maxHeaderValue {
-		f.add(key, "must not be longer than %d octets", maxHeaderValue)
+		f.Add(key, "must not be longer than %d octets", maxHeaderValue)
 		return false
 	}
 	for word := range strings.SplitSeq(value, " ") {
 		if len(word)+len(name)+2 > maxLine && !needsEncoding(word) {
-			f.add(key, "has a word that is too long for a line: at most %d octets", maxLine-len(name)-2)
+			f.Add(key, "has a word that is too long for a line: at most %d octets", maxLine-len(name)-2)
 			return false
 		}
 	}

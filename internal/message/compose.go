@@ -106,11 +106,11 @@ func (f *faults) attachments(list []Attachment) {
 		switch strings.ToLower(a.Disposition) {
 		case "", "inline", "attachment":
 		default:
-			f.add(key+".contentDisposition", "must be inline or attachment")
+			f.Add(key+".contentDisposition", "must be inline or attachment")
 		}
 		if a.CID != "" {
 			if _, err := referenceID(a.CID); err != nil {
-				f.add(key+".cid", "is not a valid content id: only printable ASCII without blanks and <> may be in it")
+				f.Add(key+".cid", "is not a valid content id: only printable ASCII without blanks and <> may be in it")
 			}
 		}
 	}

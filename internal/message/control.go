@@ -50,7 +50,7 @@ func (h *rawHeader) takeControl(f *faults, zone *time.Location) Control {
 	if name, value := h.takeControlHeader("Delivery-Attempts"); value != "" {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > 100 {
-			f.add("headers."+name, "must be a whole number from 1 to 100")
+			f.Add("headers."+name, "must be a whole number from 1 to 100")
 		}
 		c.DeliveryAttempts = n
 	}
@@ -60,7 +60,7 @@ func (h *rawHeader) takeControl(f *faults, zone *time.Location) Control {
 	}
 	name, key := h.takeControlHeader("Idempotency-Key")
 	if c.IdempotencyKey = strings.Trim(key, `"`); len(c.IdempotencyKey) > maxIdempotencyKey {
-		f.add("headers."+name, "must not be longer than %d octets", maxIdempotencyKey)
+		f.Add("headers."+name, "must not be longer than %d octets", maxIdempotencyKey)
 	}
 	c.Lane = h.takeControlWord(f, "Lane", "transactional", "bulk")
 	c.Priority = h.takeControlWord(f, "Priority", "high", "normal", "low")
@@ -72,7 +72,7 @@ func (h *rawHeader) takeControlWord(f *faults, purpose string, words ...string) 
 	name, value := h.takeControlHeader(purpose)
 	value = strings.ToLower(value)
 	if value != "" && !slices.Contains(words, value) {
-		f.add("headers."+name, "must be one of %s", strings.Join(words, ", "))
+		f.Add("headers."+name, "must be one of %s", strings.Join(words, ", "))
 	}
 	return value
 }
@@ -109,7 +109,7 @@ func (f *faults) controlBool(name, value string) *bool {
 	case "false", "no", "n", "f", "0", "off":
 		result = false
 	default:
-		f.add("headers."+name, "must be true or false")
+		f.Add("headers."+name, "must be true or false")
 	}
 	return &result
 }

@@ -41,7 +41,7 @@ func TakeHeaders(d *Draft, zone *time.Location) (Control, []fault.Field) {
 	d.Headers = others
 	control := controls.takeControl(&f, zone)
 	f.takeHeaders(d, false)
-	return control, f.fields
+	return control, f.Fields
 }
 
 // takeHeaders checks the additional headers of a draft and moves those with a field of their own there.
@@ -54,15 +54,15 @@ func (f *faults) takeHeaders(d *Draft, all bool) {
 		switch {
 		case !f.headerName(key, header.Name) || name == "mime-version" && header.Value == "1.0":
 		case name == "from" || name == "to" || name == "cc" || name == "bcc" || name == "resent-bcc":
-			f.add(key, "cannot be a header here: use the field %s", strings.TrimPrefix(name, "resent-"))
+			f.Add(key, "cannot be a header here: use the field %s", strings.TrimPrefix(name, "resent-"))
 		case name == "return-path":
-			f.add(key, "is written by the last server: use the field envelope.from")
+			f.Add(key, "is written by the last server: use the field envelope.from")
 		case name == "mime-version" || strings.HasPrefix(name, "content-") && name != "content-language":
-			f.add(key, "describes the parts of the message: it is made from text, html and attachments, or from raw")
+			f.Add(key, "describes the parts of the message: it is made from text, html and attachments, or from raw")
 		case isOnlyOnce(name) && slices.ContainsFunc(d.Headers[:i], func(before Header) bool {
 			return strings.ToLower(before.Name) == name
 		}):
-			f.add(key, "is given more than once: a message has one %s", header.Name)
+			f.Add(key, "is given more than once: a message has one %s", header.Name)
 		case !all && (name == "sender" || name == "date") || !f.takeHeader(d, key, name, header.Value):
 			others = append(others, header)
 		}
@@ -97,18 +97,18 @@ func (f *faults) takeHeader(d *Draft, key, name, value string) bool {
 		if len(d.ReplyTo) == 0 {
 			d.ReplyTo = list
 		} else if !slices.Equal(d.ReplyTo, list) {
-			f.add(key, "differs from the field replyTo")
+			f.Add(key, "differs from the field replyTo")
 		}
 	case "sender":
 		if list := f.list(key, value); len(list) != 1 {
-			f.add(key, "must be one address")
+			f.Add(key, "must be one address")
 		} else {
 			fill(f, &d.Sender, list[0], key, "sender")
 		}
 	case "date":
 		date, err := mail.ParseDate(value)
 		if err != nil {
-			f.add(key, "is not a date as RFC 5322 writes it")
+			f.Add(key, "is not a date as RFC 5322 writes it")
 			break
 		}
 		d.Date = date
@@ -121,7 +121,7 @@ func (f *faults) takeHeader(d *Draft, key, name, value string) bool {
 // fill sets an empty field. One with another value is a fault of the header.
 func fill[T comparable](f *faults, field *T, value T, key, name string) {
 	if *field != *new(T) && *field != value && value != *new(T) {
-		f.add(key, "differs from the field %s", name)
+		f.Add(key, "differs from the field %s", name)
 	}
 	*field = cmp.Or(*field, value)
 }

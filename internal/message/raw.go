@@ -56,8 +56,8 @@ func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, erro
 	c := h.apply(&f, o)
 	var controls faults
 	control := h.takeControl(&controls, cmp.Or(o.Zone, time.UTC)) // after the overrides, which may add some
-	for _, wrong := range controls.fields {
-		f.add("raw", "its %s %s", strings.TrimPrefix(wrong.Key, "headers."), wrong.Message)
+	for _, wrong := range controls.Fields {
+		f.Add("raw", "its %s %s", strings.TrimPrefix(wrong.Key, "headers."), wrong.Message)
 	}
 	body = h.toSevenBit(&f, body)
 	if err := f.err(); err != nil {
@@ -76,10 +76,10 @@ func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, erro
 func (f *faults) splitRaw(raw []byte) (header, body []byte) {
 	switch {
 	case len(bytes.TrimSpace(raw)) == 0:
-		f.add("raw", "is empty")
+		f.Add("raw", "is empty")
 		return nil, nil
 	case bytes.IndexByte(raw, 0) >= 0:
-		f.add("raw", "contains a NUL byte")
+		f.Add("raw", "contains a NUL byte")
 		return nil, nil
 	}
 	if bytes.HasPrefix(raw, []byte("From ")) { // the line that mbox files put before each message
@@ -87,7 +87,7 @@ func (f *faults) splitRaw(raw []byte) (header, body []byte) {
 	}
 	for rest := raw; len(rest) > 0; {
 		if len(raw)-len(rest) > maxRawHeader {
-			f.add("raw", "has a header of more than %d KiB", maxRawHeader>>10)
+			f.Add("raw", "has a header of more than %d KiB", maxRawHeader>>10)
 			return nil, nil
 		}
 		line, after := cutLine(rest)
@@ -145,13 +145,13 @@ func (f *faults) parseFields(header []byte) []rawField {
 		switch {
 		case line[0] == ' ' || line[0] == '\t':
 			if len(fields) == 0 {
-				f.add("raw", "begins with a blank instead of a header")
+				f.Add("raw", "begins with a blank instead of a header")
 				return nil
 			}
 			last := &fields[len(fields)-1]
 			last.bytes = last.bytes[:len(last.bytes)+size]
 		case colon <= 0 || bytes.ContainsFunc(line[:colon], notPrintable):
-			f.add("raw", "line %d of the header is not a header field", number)
+			f.Add("raw", "line %d of the header is not a header field", number)
 			return nil
 		default:
 			fields = append(fields, rawField{name: strings.ToLower(string(line[:colon])), bytes: header[:size]})

@@ -38,7 +38,7 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	h.overrideText(f, d, o.Date)
 	for _, name := range onlyOnce {
 		if n := len(h.values(name)); n > 1 {
-			f.add("raw", "has %d headers %s: there may be one", n, name)
+			f.Add("raw", "has %d headers %s: there may be one", n, name)
 		}
 	}
 	if _, err := mail.ParseDate(h.get("Date")); err != nil {
@@ -83,9 +83,9 @@ func (h *rawHeader) author(f *faults, o Override) Address {
 	list, err := ParseAddressList(h.get("From"))
 	switch {
 	case err != nil:
-		f.add("raw", "its From %s", err)
+		f.Add("raw", "its From %s", err)
 	case len(list) == 0:
-		f.add("from", "is required: the message names no author")
+		f.Add("from", "is required: the message names no author")
 	default:
 		return f.rawAddress("From", list[0])
 	}
@@ -103,7 +103,7 @@ func (h *rawHeader) sender(f *faults, author, override Address) string {
 	}
 	senders, err := ParseAddressList(h.get("Sender"))
 	if err != nil || len(senders) != 1 {
-		f.add("raw", "has %d authors, so it needs a Sender that is one address (RFC 5322 section 3.6.2)",
+		f.Add("raw", "has %d authors, so it needs a Sender that is one address (RFC 5322 section 3.6.2)",
 			len(authors))
 		return ""
 	}
@@ -126,7 +126,7 @@ func (h *rawHeader) recipients(f *faults, name, key string, override []Address, 
 		}
 		list, err := ParseAddressList(field.value())
 		if err != nil {
-			f.add("raw", "its %s %s", name, err)
+			f.Add("raw", "its %s %s", name, err)
 			list = []Address{{}}
 		}
 		for _, a := range list {
@@ -143,7 +143,7 @@ func (h *rawHeader) recipients(f *faults, name, key string, override []Address, 
 func (f *faults) rawAddress(header string, a Address) Address {
 	normal, err := NormalizeAddress(a.Address)
 	if err != nil {
-		f.add("raw", "its %s: %q %s", header, a.Address, err)
+		f.Add("raw", "its %s: %q %s", header, a.Address, err)
 	}
 	return Address{Name: printable(a.Name), Address: normal}
 }
@@ -224,7 +224,7 @@ func (h *rawHeader) checkMIME(f *faults) {
 	for _, name := range []string{"MIME-Version", "Content-Type", "Content-Transfer-Encoding",
 		"Content-Disposition", "Content-ID", "Content-Description"} {
 		if values := h.values(name); len(slices.Compact(values)) > 1 {
-			f.add("raw", "has %d headers %s in one part: there may be one", len(values), name)
+			f.Add("raw", "has %d headers %s in one part: there may be one", len(values), name)
 		}
 	}
 }

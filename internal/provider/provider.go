@@ -153,7 +153,7 @@ func New(name Name, o Options) (*Verifier, error) {
 	for i, secret := range o.Secrets {
 		k, err := e.key(secret)
 		if err != nil {
-			return nil, fault.InvalidFields([]fault.Field{{Key: secretField(i), Message: err.Error()}})
+			return nil, fault.InvalidField(secretField(i), "%s", err)
 		}
 		v.keys = append(v.keys, k)
 	}

@@ -59,10 +59,10 @@ func (c Cadence) Check() []fault.Field {
 }
 
 // checkFields returns the fields that have impossible values. Next needs no more than that they are right.
-func (c Cadence) checkFields() (wrong []fault.Field) {
+func (c Cadence) checkFields() (wrong fault.Fields) {
 	within := func(key string, value, least, most int) {
 		if value < least || value > most {
-			wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf("must be %d to %d", least, most)})
+			wrong.Add(key, "must be %d to %d", least, most)
 		}
 	}
 	switch c.Mode {
@@ -77,26 +77,23 @@ func (c Cadence) checkFields() (wrong []fault.Field) {
 	case Custom:
 		for i, s := range c.Slots {
 			if s.Weekday < time.Sunday || s.Weekday > time.Saturday {
-				wrong = append(wrong, fault.Field{Key: fmt.Sprintf("times[%d].weekday", i),
-					Message: "must be 0 (Sunday) to 6"})
+				wrong.Add(fmt.Sprintf("times[%d].weekday", i), "must be 0 (Sunday) to 6")
 			}
 			if !s.At.valid() {
-				wrong = append(wrong, fault.Field{Key: fmt.Sprintf("times[%d].at", i), Message: errClock.Error()})
+				wrong.Add(fmt.Sprintf("times[%d].at", i), "%s", errClock)
 			}
 		}
 		if len(c.Slots) == 0 && c.Cron.IsZero() {
-			wrong = append(wrong, fault.Field{Key: "times",
-				Message: "must have a time of the week, unless there is a cron"})
+			wrong.Add("times", "must have a time of the week, unless there is a cron")
 		}
 	default:
-		wrong = append(wrong, fault.Field{Key: "mode",
-			Message: "must be hourly, daily, weekly, monthly or custom"})
+		wrong.Add("mode", "must be hourly, daily, weekly, monthly or custom")
 	}
 	return wrong
 }
 
 // checkApart returns the slots that come too soon after another one.
-func (c Cadence) checkApart() (wrong []fault.Field) {
+func (c Cadence) checkApart() (wrong fault.Fields) {
 	order := make([]int, len(c.Slots))
 	for i := range order {
 		order[i] = i
@@ -109,9 +106,8 @@ func (c Cadence) checkApart() (wrong []fault.Field) {
 			apart += perWeek
 		}
 		if apart < leastApart {
-			wrong = append(wrong, fault.Field{Key: fmt.Sprintf("times[%d].at", i),
-				Message: fmt.Sprintf("%s must be at least %d minutes after %s of times[%d]", c.Slots[i], leastApart,
-					c.Slots[before], before)})
+			wrong.Add(fmt.Sprintf("times[%d].at", i), "%s must be at least %d minutes after %s of times[%d]",
+				c.Slots[i], leastApart, c.Slots[before], before)
 		}
 	}
 	return wrong

@@ -16,20 +16,20 @@ const mostQuiet = 20
 
 // Check returns the wrong fields: quiet, quiet[2].from, quiet[2].until. Quiet hours must not cover the whole
 // week.
-func (q Quiet) Check() (wrong []fault.Field) {
+func (q Quiet) Check() (wrong fault.Fields) {
 	if len(q) > mostQuiet {
 		return []fault.Field{{Key: "quiet", Message: fmt.Sprintf("must be at most %d windows", mostQuiet)}}
 	}
 	for i, w := range q {
 		if !w.From.valid() {
-			wrong = append(wrong, fault.Field{Key: fmt.Sprintf("quiet[%d].from", i), Message: errClock.Error()})
+			wrong.Add(fmt.Sprintf("quiet[%d].from", i), "%s", errClock)
 		}
 		if !w.Until.valid() {
-			wrong = append(wrong, fault.Field{Key: fmt.Sprintf("quiet[%d].until", i), Message: errClock.Error()})
+			wrong.Add(fmt.Sprintf("quiet[%d].until", i), "%s", errClock)
 		}
 	}
 	if _, ends := q.left(0); len(wrong) == 0 && !ends {
-		wrong = append(wrong, fault.Field{Key: "quiet", Message: "must leave a time of the week"})
+		wrong.Add("quiet", "must leave a time of the week")
 	}
 	return wrong
 }

@@ -22,19 +22,18 @@ var dayNames = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 // wrong fields are named days[2], from and until.
 func ParseWindow(days []string, from, until string) (Window, []fault.Field) {
 	var w Window
-	var wrong []fault.Field
+	var wrong fault.Fields
 	for i, name := range days {
 		if day := slices.Index(dayNames, name); day >= 0 {
 			w.Days[day] = true
 		} else {
-			wrong = append(wrong, fault.Field{Key: fmt.Sprintf("days[%d]", i),
-				Message: "must be mon, tue, wed, thu, fri, sat or sun"})
+			wrong.Add(fmt.Sprintf("days[%d]", i), "must be mon, tue, wed, thu, fri, sat or sun")
 		}
 	}
 	clock := func(key, text string) Clock {
 		c, err := ParseClock(text)
 		if err != nil {
-			wrong = append(wrong, fault.Field{Key: key, Message: err.Error()})
+			wrong.Add(key, "%s", err)
 		}
 		return c
 	}

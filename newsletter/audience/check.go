@@ -46,20 +46,16 @@ func folded(address string) string {
 }
 
 // faults collects wrong fields.
-type faults []fault.Field
-
-func (f *faults) add(key, format string, args ...any) {
-	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-}
+type faults struct{ fault.Fields }
 
 // email returns the normal form of an address.
 func (f *faults) email(address string) string {
 	normal, err := message.NormalizeAddress(strings.TrimSpace(address))
 	switch {
 	case err != nil:
-		f.add("email", "%s", err.Error())
+		f.Add("email", "%s", err.Error())
 	case len(normal) > maxEmail:
-		f.add("email", "has %d bytes; an address has at most %d", len(normal), maxEmail)
+		f.Add("email", "has %d bytes; an address has at most %d", len(normal), maxEmail)
 	}
 	return normal
 }
@@ -69,9 +65,9 @@ func (f *faults) text(key, text string, most int) string {
 	text = norm.NFC.String(strings.TrimSpace(text))
 	switch {
 	case len(text) > most:
-		f.add(key, "has %d bytes; at most %d are possible", len(text), most)
+		f.Add(key, "has %d bytes; at most %d are possible", len(text), most)
 	case !message.IsLine(text):
-		f.add(key, "must be one line of UTF-8 without control characters")
+		f.Add(key, "must be one line of UTF-8 without control characters")
 	}
 	return text
 }
@@ -83,7 +79,7 @@ func (f *faults) locale(tag string) string {
 	}
 	t, err := language.Parse(tag)
 	if err != nil {
-		f.add("locale", "must be a language such as de or pt-BR")
+		f.Add("locale", "must be a language such as de or pt-BR")
 		return tag
 	}
 	return t.String()
@@ -95,7 +91,7 @@ func (f *faults) zone(name string) string {
 		return ""
 	}
 	if _, err := schedule.Zone(name); err != nil {
-		f.add("tz", "%v", err)
+		f.Add("tz", "%v", err)
 	}
 	return name
 }
@@ -106,13 +102,13 @@ func (f *faults) tags(tags []string) []string {
 	for i, tag := range tags {
 		tag = f.text(fmt.Sprintf("tags[%d]", i), tag, maxTag)
 		if tag == "" {
-			f.add(fmt.Sprintf("tags[%d]", i), "is empty")
+			f.Add(fmt.Sprintf("tags[%d]", i), "is empty")
 		} else if !slices.Contains(list, tag) {
 			list = append(list, tag)
 		}
 	}
 	if len(list) > maxTags {
-		f.add("tags", "has %d; at most %d are possible", len(list), maxTags)
+		f.Add("tags", "has %d; at most %d are possible", len(list), maxTags)
 	}
 	return list
 }
@@ -129,7 +125,7 @@ func (f *faults) attributes(old []byte, patch map[string]any) []byte {
 	for name, value := range patch {
 		key := "attributes." + name
 		if !attributeNames.MatchString(name) {
-			f.add("attributes", "has the name %q; names are a letter, then up to 63 letters, digits and _",
+			f.Add("attributes", "has the name %q; names are a letter, then up to 63 letters, digits and _",
 				message.Clip(name, 80))
 			continue
 		}
@@ -140,18 +136,18 @@ func (f *faults) attributes(old []byte, patch map[string]any) []byte {
 		all[name] = f.attribute(key, value)
 	}
 	if len(all) > maxAttributes {
-		f.add("attributes", "has %d; at most %d are possible", len(all), maxAttributes)
+		f.Add("attributes", "has %d; at most %d are possible", len(all), maxAttributes)
 	}
 	if len(all) == 0 {
 		return nil
 	}
 	text, err := json.Marshal(all) // in the order of the names
 	if err != nil {
-		f.add("attributes", "can't be written as JSON")
+		f.Add("attributes", "can't be written as JSON")
 		return nil
 	}
 	if len(text) > maxJSON {
-		f.add("attributes", "have %d bytes as JSON; at most %d are possible", len(text), maxJSON)
+		f.Add("attributes", "have %d bytes as JSON; at most %d are possible", len(text), maxJSON)
 	}
 	return text
 }
@@ -162,12 +158,12 @@ func (f *faults) attribute(key string, value any) any {
 	case bool:
 	case string:
 		if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-			f.add(key, "must be UTF-8 without NUL")
+			f.Add(key, "must be UTF-8 without NUL")
 		}
 		return norm.NFC.String(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			f.add(key, "must be a finite number")
+			f.Add(key, "must be a finite number")
 		}
 	case json.Number:
 	case []string:
@@ -181,14 +177,14 @@ func (f *faults) attribute(key string, value any) any {
 		for i, one := range list {
 			s, ok := one.(string)
 			if !ok || strings.ContainsRune(s, 0) {
-				f.add(key, "must be a list of strings")
+				f.Add(key, "must be a list of strings")
 				break
 			}
 			list[i] = norm.NFC.String(s)
 		}
 		return list
 	default:
-		f.add(key, "must be a string, a number, a boolean or a list of strings")
+		f.Add(key, "must be a string, a number, a boolean or a list of strings")
 	}
 	return value
 }
@@ -199,16 +195,16 @@ func (f *faults) consent(c *api.Consent, now time.Time) {
 		return
 	}
 	if f.text("consent.source", c.Source, maxSource) == "" {
-		f.add("consent.source", "is required: where the consent was given, such as checkout")
+		f.Add("consent.source", "is required: where the consent was given, such as checkout")
 	}
 	if len(c.Text) > maxText {
-		f.add("consent.text", "has %d bytes; at most %d are possible", len(c.Text), maxText)
+		f.Add("consent.text", "has %d bytes; at most %d are possible", len(c.Text), maxText)
 	}
 	if c.Time != nil && (c.Time.After(now.Add(time.Hour)) || c.Time.Year() < 1971) {
-		f.add("consent.time", "must be a time in the past")
+		f.Add("consent.time", "must be a time in the past")
 	}
 	if _, err := netip.ParseAddr(c.IP); c.IP != "" && err != nil {
-		f.add("consent.ip", "must be an IP address")
+		f.Add("consent.ip", "must be an IP address")
 	}
 }
 

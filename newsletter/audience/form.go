@@ -56,7 +56,7 @@ func (c *Confirmations) Ask(ctx context.Context, in FormRequest) error {
 	var f faults
 	in.Email = f.email(in.Email)
 	f.fill(&record{}, in.request(nil))
-	if err := fault.InvalidFields(f); err != nil {
+	if err := fault.InvalidFields(f.Fields); err != nil {
 		return err
 	}
 	if in.Website != "" {

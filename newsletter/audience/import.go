@@ -126,7 +126,7 @@ func (m *Imports) prepare(ctx context.Context, bound string, o *api.SubscriberIm
 	if i.wishes, err = m.s.importWishes(ctx, account, o, &f); err != nil {
 		return nil, err
 	}
-	if err := fault.InvalidFields(f); err != nil {
+	if err := fault.InvalidFields(f.Fields); err != nil {
 		return nil, err
 	}
 	i.o = *o
@@ -136,21 +136,21 @@ func (m *Imports) prepare(ctx context.Context, bound string, o *api.SubscriberIm
 // options checks the options that are words.
 func (f *faults) options(o *api.SubscriberImportOptions) {
 	if o.ID != "" && !importIDs.MatchString(o.ID) {
-		f.add("id", "must be up to 63 letters, digits and . _ -, and begin with a letter or digit")
+		f.Add("id", "must be up to 63 letters, digits and . _ -, and begin with a letter or digit")
 	}
 	o.Tag = f.text("tag", o.Tag, maxTag)
 	switch o.Existing {
 	case "merge", "skip", "replace":
 	default:
-		f.add("existing", "must be merge, skip or replace")
+		f.Add("existing", "must be merge, skip or replace")
 	}
 	switch o.Charset {
 	case "", textlines.UTF8, textlines.UTF16LE, textlines.UTF16BE, textlines.Windows:
 	default:
-		f.add("charset", "must be utf-8, utf-16le, utf-16be or windows-1252")
+		f.Add("charset", "must be utf-8, utf-16le, utf-16be or windows-1252")
 	}
 	if o.Confirm && o.State != Pending.String() {
-		f.add("confirm", "is only possible with state pending")
+		f.Add("confirm", "is only possible with state pending")
 	}
 }
 
@@ -165,11 +165,11 @@ func (s *Subscribers) importWishes(ctx context.Context, account string, o *api.S
 	state := stateNamed(o.State)
 	switch {
 	case state == None:
-		f.add("state", "must be subscribed, pending or left")
+		f.Add("state", "must be subscribed, pending or left")
 	case len(o.ListID) == 0 && o.Confirm:
-		f.add("listId", "is required with confirm")
+		f.Add("listId", "is required with confirm")
 	case state == Subscribed && len(o.ListID) > 0 && o.Consent == "" && !o.JSONL:
-		f.add("consent", "is required with state subscribed: the words that all of them agreed to")
+		f.Add("consent", "is required with state subscribed: the words that all of them agreed to")
 	}
 	asked := make([]api.SubscriptionRequest, len(o.ListID))
 	for i, id := range o.ListID {
@@ -177,8 +177,8 @@ func (s *Subscribers) importWishes(ctx context.Context, account string, o *api.S
 	}
 	var wrong faults
 	wishes, err := s.wishes(ctx, account, asked, nil, &wrong)
-	for _, w := range wrong {
-		f.add("listId", "%s", w.Message)
+	for _, w := range wrong.Fields {
+		f.Add("listId", "%s", w.Message)
 	}
 	for i := range wishes {
 		wishes[i].state = state

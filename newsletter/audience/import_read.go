@@ -144,7 +144,7 @@ func (c *checker) fill(i *importing, r *row) error {
 	var f faults
 	in := &r.in
 	in.Email = f.email(in.Email)
-	if len(f) > 0 {
+	if len(f.Fields) > 0 {
 		return rowFault(f)
 	}
 	r.address = strings.ToLower(in.Email)
@@ -158,7 +158,7 @@ func (c *checker) fill(i *importing, r *row) error {
 	}
 	r.state = i.stateOf(in.says)
 	if (r.state == Subscribed && in.Consent == nil || in.needsConsent()) && i.terms.consent == nil {
-		f.add("consent", "is required with state subscribed, here or for all lines")
+		f.Add("consent", "is required with state subscribed, here or for all lines")
 	}
 	r.fresh.email = in.Email
 	f.fillChecked(&r.fresh, in.SubscriberRequest)
@@ -190,9 +190,9 @@ func (f *faults) remembered(words *map[string]string, word string, check func(st
 	if *words == nil || len(*words) >= mostWords {
 		*words = map[string]string{}
 	}
-	faults := len(*f)
+	faults := len(f.Fields)
 	normal := check(word)
-	if len(*f) == faults {
+	if len(f.Fields) == faults {
 		(*words)[strings.Clone(word)] = normal
 	}
 	return normal
@@ -200,10 +200,10 @@ func (f *faults) remembered(words *map[string]string, word string, check func(st
 
 // rowFault returns the first fault as an error.
 func rowFault(f faults) error {
-	if len(f) == 0 {
+	if len(f.Fields) == 0 {
 		return nil
 	}
-	return errors.New(f[0].Key + " " + f[0].Message)
+	return errors.New(f.Fields[0].Key + " " + f.Fields[0].Message)
 }
 
 // seen is the set of the addresses of a file, as hashes of 64 bits: the chance that ten million addresses

@@ -98,7 +98,7 @@ func commaOf(name string, lines *textlines.Reader) (byte, error) {
 }
 
 func wrongFile(key string, err error) error {
-	return fault.InvalidFields([]fault.Field{{Key: key, Message: err.Error()}})
+	return fault.InvalidField(key, "%s", err)
 }
 
 // delimiter returns the name of the delimiter; empty: it is not CSV.

@@ -128,40 +128,39 @@ func idFromName(kind, name string) string {
 
 // checkList returns an error that names the wrong fields of a list.
 func checkList(in *api.List) error {
-	var wrong []fault.Field
-	fail := func(key, text string) { wrong = append(wrong, fault.Field{Key: key, Message: text}) }
+	var wrong fault.Fields
 	if !listIDs.MatchString(in.ListID) {
-		fail("listId", "must be a label of a host name: up to 63 letters a-z, digits and hyphens")
+		wrong.Add("listId", "must be a label of a host name: up to 63 letters a-z, digits and hyphens")
 	}
 	switch {
 	case strings.TrimSpace(in.Name) == "":
-		fail("name", "is required")
+		wrong.Add("name", "is required")
 	case !message.IsLine(in.Name):
-		fail("name", "must be one line without control characters")
+		wrong.Add("name", "must be one line without control characters")
 	}
 	if in.OptIn != optInDouble && in.OptIn != optInSingle {
-		fail("optIn", "must be double or single")
+		wrong.Add("optIn", "must be double or single")
 	}
 	if in.PendingRetention != "" {
 		d, err := schedule.ParseDuration(in.PendingRetention)
 		if err != nil || d < time.Hour || d > 366*24*time.Hour {
-			fail("pendingRetention", "must be a duration from 1h to 8784h, such as 30d or 720h")
+			wrong.Add("pendingRetention", "must be a duration from 1h to 8784h, such as 30d or 720h")
 		}
 	}
-	checkListMail(in.Confirmation, "confirmation", fail)
-	checkListMail(in.Welcome, "welcome", fail)
+	checkListMail(in.Confirmation, "confirmation", &wrong)
+	checkListMail(in.Welcome, "welcome", &wrong)
 	return fault.InvalidFields(wrong)
 }
 
-func checkListMail(m *api.ListMail, key string, fail func(key, text string)) {
+func checkListMail(m *api.ListMail, key string, wrong *fault.Fields) {
 	switch {
 	case m == nil:
 	case m.Template != "" && (m.Subject != "" || m.HTML != "" || m.Text != ""):
-		fail(key+".template", "can't be combined with subject, html or text")
+		wrong.Add(key+".template", "can't be combined with subject, html or text")
 	case m.Template == "" && m.Subject == "":
-		fail(key+".subject", "is required, or template")
+		wrong.Add(key+".subject", "is required, or template")
 	case m.Template == "" && m.HTML == "" && m.Text == "":
-		fail(key+".text", "is required, or html")
+		wrong.Add(key+".text", "is required, or html")
 	}
 }
 

@@ -74,7 +74,7 @@ func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.Subscrib
 }
 
 func invalid(key, text string) error {
-	return fault.InvalidFields([]fault.Field{{Key: key, Message: text}})
+	return fault.InvalidField(key, "%s", text)
 }
 
 // selects reports whether a record, whose list matches, is selected.

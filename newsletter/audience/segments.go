@@ -90,19 +90,19 @@ func (s *Segments) Create(ctx context.Context, bound string, in api.Segment) (ap
 func checkSegment(in api.Segment) error {
 	var f faults
 	if !segmentIDs.MatchString(in.Segment) {
-		f.add("segment", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
+		f.Add("segment", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
 	}
 	switch {
 	case strings.TrimSpace(in.Name) == "":
-		f.add("name", "is required")
+		f.Add("name", "is required")
 	case !message.IsLine(in.Name):
-		f.add("name", "must be one line without control characters")
+		f.Add("name", "must be one line without control characters")
 	}
 	_, err := segment.Parse("rule", in.Rule)
 	if wrong, ok := err.(*fault.Error); ok {
-		f = append(f, wrong.Fields...)
+		f.Fields = append(f.Fields, wrong.Fields...)
 	}
-	return fault.InvalidFields(f)
+	return fault.InvalidFields(f.Fields)
 }
 
 // checkCampaigns returns an error that names the campaigns of a rule that the account does not have. A rule
@@ -116,12 +116,12 @@ func (s *Segments) checkCampaigns(ctx context.Context, account string, raw []byt
 	for _, one := range rule.Campaigns() {
 		_, err := s.subscribers.Campaigns().Runs(ctx, account, one.Campaign)
 		if fault.Is(err, fault.NotFound) {
-			f.add(one.Key, "is %q: there is no such campaign in account %s", one.Campaign, account)
+			f.Add(one.Key, "is %q: there is no such campaign in account %s", one.Campaign, account)
 		} else if err != nil {
 			return err
 		}
 	}
-	return fault.InvalidFields(f)
+	return fault.InvalidFields(f.Fields)
 }
 
 // Update changes the fields of a segment that the patch has.

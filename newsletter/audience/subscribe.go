@@ -45,7 +45,7 @@ func (t terms) proven() bool { return t.resubscribe && t.consent != nil }
 func (s *Subscribers) wishes(ctx context.Context, account string, lists []api.SubscriptionRequest,
 	consent *api.Consent, f *faults) ([]wish, error) {
 	if len(lists) > maxLists {
-		f.add("lists", "has %d; at most %d are possible", len(lists), maxLists)
+		f.Add("lists", "has %d; at most %d are possible", len(lists), maxLists)
 		return nil, nil
 	}
 	wishes := make([]wish, 0, len(lists))
@@ -59,7 +59,7 @@ func (s *Subscribers) wishes(ctx context.Context, account string, lists []api.Su
 			return nil, err
 		}
 		if seen[list.Number] {
-			f.add(fmt.Sprintf("lists[%d].listId", i), "is there twice")
+			f.Add(fmt.Sprintf("lists[%d].listId", i), "is there twice")
 		}
 		seen[list.Number] = true
 		w := wish{list: list, state: stateNamed(in.State)}
@@ -69,9 +69,9 @@ func (s *Subscribers) wishes(ctx context.Context, account string, lists []api.Su
 		case in.State == "":
 			w.state = Subscribed
 		case w.state != Pending && w.state != Subscribed:
-			f.add(fmt.Sprintf("lists[%d].state", i), "must be subscribed or pending")
+			f.Add(fmt.Sprintf("lists[%d].state", i), "must be subscribed or pending")
 		case w.state == Subscribed && list.Double() && consent == nil:
-			f.add(fmt.Sprintf("lists[%d].state", i),
+			f.Add(fmt.Sprintf("lists[%d].state", i),
 				"can only be subscribed with a consent: list %s has double opt-in", list.ListID)
 		}
 		wishes = append(wishes, w)

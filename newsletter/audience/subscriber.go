@@ -70,7 +70,7 @@ func (s *Subscribers) Create(ctx context.Context, bound string, in api.Subscribe
 	edited := &record{}
 	f.fill(edited, in)
 	wishes, err := s.wishes(ctx, account, in.Lists, in.Consent, &f)
-	if err = cmp.Or(err, fault.InvalidFields(f)); err != nil {
+	if err = cmp.Or(err, fault.InvalidFields(f.Fields)); err != nil {
 		return sub, false, err
 	}
 	return s.put(ctx, account, in, wishes, terms{source: SourceAPI, consent: in.Consent,
@@ -128,8 +128,8 @@ func (s *Subscribers) put(ctx context.Context, account string, in api.Subscriber
 			c.new = old.clone()
 		}
 		var f faults
-		if f.fill(c.new, in); len(f) > 0 {
-			return sub, false, fault.InvalidFields(f)
+		if f.fill(c.new, in); len(f.Fields) > 0 {
+			return sub, false, fault.InvalidFields(f.Fields)
 		}
 		d := s.decide(c.new, account, wishes, stopped, t, proof)
 		c.lists = d.changes
@@ -189,7 +189,7 @@ func (s *Subscribers) Update(ctx context.Context, bound string, of api.Subscribe
 	if p.Email != nil {
 		p.Email = new(f.email(*p.Email))
 	}
-	if err := fault.InvalidFields(f); err != nil {
+	if err := fault.InvalidFields(f.Fields); err != nil {
 		return api.Subscriber{}, err
 	}
 	moved := p.Email != nil && folded(*p.Email) != folded(was.email)
@@ -256,7 +256,7 @@ func (r *record) patch(p api.SubscriberPatch) error {
 		r.tags = f.tags(*p.Tags)
 	}
 	r.attributes = f.attributes(r.attributes, p.Attributes)
-	return fault.InvalidFields(f)
+	return fault.InvalidFields(f.Fields)
 }
 
 // Subscribe puts a subscriber on lists.
@@ -269,7 +269,7 @@ func (s *Subscribers) Subscribe(ctx context.Context, bound string, of api.Subscr
 	var f faults
 	f.consent(in.Consent, s.now())
 	wishes, err := s.wishes(ctx, account, in.Lists, in.Consent, &f)
-	if err = cmp.Or(err, fault.InvalidFields(f)); err != nil {
+	if err = cmp.Or(err, fault.InvalidFields(f.Fields)); err != nil {
 		return api.Subscriber{}, err
 	}
 	_, r, err := s.lookup(ctx, account, name)

@@ -107,12 +107,12 @@ func (r Rule) Campaigns() []Mention { return r.campaigns }
 // parser collects the terms and the faults of a rule.
 type parser struct {
 	terms []*term
-	wrong []fault.Field
+	wrong fault.Fields
 }
 
 func (p *parser) fail(key, format string, args ...any) {
 	if len(p.wrong) < 20 {
-		p.wrong = append(p.wrong, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+		p.wrong.Add(key, format, args...)
 	}
 }
 

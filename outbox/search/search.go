@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -54,7 +53,7 @@ func (d *Documents) question(q api.DocumentQuery) (Query, error) {
 		s.Size = defaultPageSize
 	}
 	wrong := func(key, format string, args ...any) error {
-		return fault.InvalidFields([]fault.Field{{Key: key, Message: fmt.Sprintf(format, args...)}})
+		return fault.InvalidField(key, format, args...)
 	}
 	switch {
 	case s.Size < 1 || s.Size > MaxPageSize:

@@ -44,8 +44,7 @@ func filterOf(bound string, q api.SuppressionQuery) (Filter, error) {
 	f := Filter{Account: q.Account, List: q.List, Instance: q.Scope == "instance", Reason: Reason(q.Reason),
 		Address: q.Address, Domain: q.Domain}
 	if f.Instance && (f.Account != "" || f.List != "") {
-		return f, fault.InvalidFields([]fault.Field{
-			{Key: "scope", Message: "can't be combined with account or list"}})
+		return f, fault.InvalidField("scope", "can't be combined with account or list")
 	}
 	if bound == "" {
 		return f, nil

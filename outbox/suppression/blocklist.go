@@ -156,8 +156,7 @@ func (s *Store) soleOwner(ctx context.Context, e Entry) (owner string, _ error) 
 		switch {
 		case list != e.List:
 		case owner != "" && owner != account:
-			return "", fault.InvalidFields([]fault.Field{{Key: "account",
-				Message: "is required, for several accounts have such a list with this recipient"}})
+			return "", fault.InvalidField("account", "is required, for several accounts have such a list with this recipient")
 		default:
 			owner = account
 		}

@@ -82,8 +82,8 @@ const (
 // Normal returns the entry as it is stored, or its invalid fields. path is the prefix of their names, such as
 // "suppressions[3].".
 func (e Entry) Normal(path string, now time.Time) (Entry, []fault.Field) {
-	var wrong []fault.Field
-	fail := func(key, text string) { wrong = append(wrong, fault.Field{Key: path + key, Message: text}) }
+	var wrong fault.Fields
+	fail := func(key, text string) { wrong.Add(path+key, "%s", text) }
 	switch {
 	case e.Address == "" && e.Domain == "":
 		fail("address", "is required, or domain")

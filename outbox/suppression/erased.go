@@ -148,7 +148,7 @@ func digestOf(key []byte, text string) string {
 func (s *Store) Erase(ctx context.Context, account, address string, tally func(n int) error) error {
 	subject, err := normalAddress(address)
 	if err != nil {
-		return fault.InvalidFields([]fault.Field{{Key: "email", Message: err.Error()}})
+		return fault.InvalidField("email", "%s", err)
 	}
 	digest, err := s.Digest(ctx, subject)
 	if err != nil {

@@ -183,7 +183,7 @@ func (i *importing) run(ctx context.Context) error {
 }
 
 func wrongFile(err error) error {
-	return fault.InvalidFields([]fault.Field{{Key: "file", Message: err.Error()}})
+	return fault.InvalidField("file", "%s", err)
 }
 
 // line handles one line.

@@ -264,7 +264,7 @@ func parsePosition(cursor string) (p position, err error) {
 }
 
 func errBadCursor() error {
-	return fault.InvalidFields([]fault.Field{{Key: "cursor", Message: "is none of this list"}})
+	return fault.InvalidField("cursor", "is none of this list")
 }
 
 // row is an entry with its place.

@@ -141,15 +141,15 @@ func (l *library) verify(ctx context.Context, e *entry) ([]fault.Field, error) {
 }
 
 // verifyLayout checks that the layout exists.
-func (l *library) verifyLayout(e *entry) (f faults) {
+func (l *library) verifyLayout(e *entry) (f fault.Fields) {
 	if layout := l.have[e.ID].Layout; layout != "" && l.layout(&e.Value) == nil {
-		f.add("layout", "there is no layout %q", layout)
+		f.Add("layout", "there is no layout %q", layout)
 	}
 	return f
 }
 
 // readVariant parses one variant of an entry and reports its faults.
-func (l *library) readVariant(e *entry, locale string) (a assembled, read *render.Template, f faults) {
+func (l *library) readVariant(e *entry, locale string) (a assembled, read *render.Template, f fault.Fields) {
 	a = l.assemble(e, locale)
 	own := l.have[e.ID].Locales[a.locale]
 	key := func(part string) string {
@@ -164,12 +164,12 @@ func (l *library) readVariant(e *entry, locale string) (a assembled, read *rende
 	if err != nil {
 		wrong, ok := errors.AsType[*fault.Error](err)
 		if !ok {
-			f.add("content", "%v", err)
+			f.Add("content", "%v", err)
 			return a, nil, f
 		}
 		for _, w := range wrong.Fields {
 			if w.Key != "format" { // reported already
-				f.add(key(w.Key), "%s", w.Message)
+				f.Add(key(w.Key), "%s", w.Message)
 			}
 		}
 	}
@@ -179,14 +179,14 @@ func (l *library) readVariant(e *entry, locale string) (a assembled, read *rende
 
 // verifyFormats refuses an html partial inside Markdown and the reverse: the output would contain the other's
 // markup.
-func (l *library) verifyFormats(e *entry, f *faults, key, source, format string) {
+func (l *library) verifyFormats(e *entry, f *fault.Fields, key, source, format string) {
 	for _, name := range l.refer(source).Partials {
 		p := l.partial(e.Value.Account, name)
 		if p == nil || l.have[p.ID] == nil || l.have[p.ID].Content.HTML == "" {
 			continue
 		}
 		if is := formatOf(l.have[p.ID]); is != format {
-			f.add(key, "the partial %q is written in %s, this in %s", name, is, format)
+			f.Add(key, "the partial %q is written in %s, this in %s", name, is, format)
 		}
 	}
 }

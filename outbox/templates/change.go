@@ -46,8 +46,7 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 	case "":
 		req.ID = newID(t.opts.Now())
 	case "new":
-		return api.TemplateCreated{}, fault.InvalidFields([]fault.Field{{Key: "id",
-			Message: `must not be "new", which names a page`}})
+		return api.TemplateCreated{}, fault.InvalidField("id", `must not be "new", which names a page`)
 	}
 	stored, err := t.change(ctx, req.ID, func(c *catalog, old *entry) (edited, error) {
 		if old != nil {

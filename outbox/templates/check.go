@@ -3,7 +3,6 @@ package templates
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -31,33 +30,30 @@ var (
 )
 
 // faults collects the faults of a request.
-type faults []fault.Field
-
-func (f *faults) add(key, format string, args ...any) {
-	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-}
+type faults struct{ fault.Fields }
 
 // checkHead reports faults of a template's name, id and other head fields.
-func checkHead(r *record) (f faults) {
+func checkHead(r *record) fault.Fields {
+	var f faults
 	f.line("name", r.Name, 256)
 	f.line("description", r.Description, 1024)
 	switch {
 	case r.Kind != kindTemplate && r.Kind != kindPartial && r.Kind != kindLayout:
-		f.add("kind", "must be template, partial or layout")
+		f.Add("kind", "must be template, partial or layout")
 	case strings.TrimSpace(r.Name) == "":
-		f.add("name", "is not allowed to be empty")
+		f.Add("name", "is not allowed to be empty")
 	case r.Kind == kindPartial && !partialPattern.MatchString(r.Name):
-		f.add("name", "of a partial must begin with a letter and have only letters, digits, _ and -, in steps divided by . or /, so that {{> name}} finds it")
+		f.Add("name", "of a partial must begin with a letter and have only letters, digits, _ and -, in steps divided by . or /, so that {{> name}} finds it")
 	}
-	return f
+	return f.Fields
 }
 
 func (f *faults) line(key, s string, most int) {
 	switch {
 	case utf8.RuneCountInString(s) > most:
-		f.add(key, "must not be longer than %d characters", most)
+		f.Add(key, "must not be longer than %d characters", most)
 	case !message.IsLine(s):
-		f.add(key, "must not contain control characters")
+		f.Add(key, "must not contain control characters")
 	}
 }
 
@@ -89,34 +85,35 @@ func legible(text []byte) []byte {
 var unescapes = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
 // checkDefinition reports faults of a definition before it is parsed as a template.
-func checkDefinition(kind string, d *definition) (f faults) {
+func checkDefinition(kind string, d *definition) fault.Fields {
+	var f faults
 	switch d.Format {
 	case "html", "markdown":
 	case "mjml":
-		f.add("format", "must be html or markdown: MJML is compiled when the template is written, with npx mjml order.mjml -o order.html; store the html")
+		f.Add("format", "must be html or markdown: MJML is compiled when the template is written, with npx mjml order.mjml -o order.html; store the html")
 	default:
-		f.add("format", "must be html or markdown")
+		f.Add("format", "must be html or markdown")
 	}
 	if kind == kindLayout && d.Format == "markdown" {
-		f.add("format", "of a layout must be html, also for templates in Markdown")
+		f.Add("format", "of a layout must be html, also for templates in Markdown")
 	}
 	if d.Layout != "" && kind != kindTemplate {
-		f.add("layout", "is for templates")
+		f.Add("layout", "is for templates")
 	}
 	if d.Missing != "" && d.Missing != "empty" && d.Missing != "error" {
-		f.add("missing", "must be empty or error")
+		f.Add("missing", "must be empty or error")
 	}
 	f.content("content", kind, d.Content)
 	if len(d.Locales) > maxLocales {
-		f.add("locales", "must not have more than %d variants", maxLocales)
-		return f
+		f.Add("locales", "must not have more than %d variants", maxLocales)
+		return f.Fields
 	}
 	f.locales(kind, d.Locales)
 	f.sample(d.Sample)
 	if text, err := json.Marshal(d); err != nil || len(text) > maxDefinition {
-		f.add("content", "must not be larger than 1 MB, with all locales and the sample")
+		f.Add("content", "must not be larger than 1 MB, with all locales and the sample")
 	}
-	return f
+	return f.Fields
 }
 
 func (f *faults) locales(kind string, variants map[string]api.TemplateContent) {
@@ -124,11 +121,11 @@ func (f *faults) locales(kind string, variants map[string]api.TemplateContent) {
 	for _, name := range slices.Sorted(maps.Keys(variants)) {
 		key := "locales." + clip(name)
 		if !localePattern.MatchString(name) {
-			f.add(key, "must be a locale such as de, de-CH or pt-BR")
+			f.Add(key, "must be a locale such as de, de-CH or pt-BR")
 		}
 		normal := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 		if seen[normal] {
-			f.add(key, "is there twice")
+			f.Add(key, "is there twice")
 		}
 		seen[normal] = true
 		f.content(key, kind, variants[name])
@@ -147,20 +144,20 @@ func (f *faults) content(key, kind string, c api.TemplateContent) {
 		case part.text == "":
 		case kind != kindTemplate && (part.name == "subject" || part.name == "previewText") || kind == kindLayout &&
 			part.name == "text":
-			f.add(at, "is for templates; a %s has none", kind)
+			f.Add(at, "is for templates; a %s has none", kind)
 		case len(part.text) > part.most:
-			f.add(at, "must not be larger than %d KB", part.most>>10)
+			f.Add(at, "must not be larger than %d KB", part.most>>10)
 		case !utf8.ValidString(part.text) || strings.ContainsRune(part.text, 0):
-			f.add(at, "must be text without NUL")
+			f.Add(at, "must be text without NUL")
 		}
 	}
 	switch {
 	case c == (api.TemplateContent{}):
-		f.add(key, "must have a subject, an html or a text")
+		f.Add(key, "must have a subject, an html or a text")
 	case kind == kindLayout && c.HTML == "":
-		f.add(key+".html", "is required of a layout")
+		f.Add(key+".html", "is required of a layout")
 	case kind == kindLayout && !hasBlock(c.HTML):
-		f.add(key+".html", "must say with {{> @partial-block}} where the html of the templates goes")
+		f.Add(key+".html", "must say with {{> @partial-block}} where the html of the templates goes")
 	}
 }
 
@@ -175,8 +172,8 @@ func (f *faults) sample(sample json.RawMessage) {
 	switch {
 	case len(sample) == 0:
 	case len(sample) > maxSample:
-		f.add("sample", "must not be larger than %d KB", maxSample>>10)
+		f.Add("sample", "must not be larger than %d KB", maxSample>>10)
 	case json.Unmarshal(sample, &members) != nil:
-		f.add("sample", "must be of type object")
+		f.Add("sample", "must be of type object")
 	}
 }

@@ -167,7 +167,7 @@ func (t *Templates) data(ctx context.Context, d *definition, p preview) (map[str
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber() // large numbers keep their digits
 	if err := decoder.Decode(&params); err != nil {
-		return nil, fault.InvalidFields([]fault.Field{{Key: "params", Message: "must be of type object"}})
+		return nil, fault.InvalidField("params", "must be of type object")
 	}
 	return data.Data(params), nil
 }
@@ -192,7 +192,7 @@ func previewed(read *render.Template, mail render.Mail, locale string) api.Templ
 func zoneOf(name string) (*time.Location, error) {
 	zone, err := schedule.Zone(cmp.Or(name, "UTC"))
 	if err != nil {
-		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
+		return nil, fault.InvalidField("tz", "%s", err)
 	}
 	return zone, nil
 }

@@ -28,8 +28,7 @@ func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, n
 		overlap = time.Duration(*req.Overlap) * time.Second
 	}
 	if overlap < 0 || overlap > maxOverlap {
-		return api.TokenCreated{}, fault.InvalidFields([]fault.Field{{Key: "overlap",
-			Message: "must be 0 to 2592000 seconds (30 days)"}})
+		return api.TokenCreated{}, fault.InvalidField("overlap", "must be 0 to 2592000 seconds (30 days)")
 	}
 	old, before, ok, err := a.store.loadProven(ctx, id)
 	switch {
@@ -57,8 +56,7 @@ func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, n
 		next.Expires = req.Expires
 	}
 	if next.Expires != nil && !next.Expires.After(now) {
-		return api.TokenCreated{}, fault.InvalidFields([]fault.Field{{Key: "expires",
-			Message: "must be in the future"}})
+		return api.TokenCreated{}, fault.InvalidField("expires", "must be in the future")
 	}
 	end := now.Add(overlap)
 	if old.Expires == nil || end.Before(*old.Expires) {

@@ -15,34 +15,31 @@ import (
 
 // validate returns all wrong fields of a request for a token.
 func validate(req api.TokenRequest, now time.Time) error {
-	var wrong []fault.Field
-	add := func(key, format string, args ...any) {
-		wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-	}
+	var wrong fault.Fields
 	switch {
 	case strings.TrimSpace(req.Description) == "":
-		add("description", "must not be empty")
+		wrong.Add("description", "must not be empty")
 	case utf8.RuneCountInString(req.Description) > 1024:
-		add("description", "must not be longer than 1024 characters")
+		wrong.Add("description", "must not be longer than 1024 characters")
 	case !utf8.ValidString(req.Description) || strings.ContainsFunc(req.Description, unicode.IsControl):
-		add("description", "must not contain control characters")
+		wrong.Add("description", "must not contain control characters")
 	}
 	blank := func(r rune) bool { return r <= ' ' || r == 0x7f }
 	if len(req.Account) > 256 || strings.ContainsFunc(req.Account, blank) {
-		add("account", "must be the id of an account")
+		wrong.Add("account", "must be the id of an account")
 	}
 	for i, s := range req.Scopes {
 		switch {
 		case !slices.Contains(scopes, s):
-			add(fmt.Sprintf("scopes[%d]", i),
+			wrong.Add(fmt.Sprintf("scopes[%d]", i),
 				"must be one of api, send, smtp, outbox, lists, campaigns, metrics, admin, *")
 		case req.Account != "" && !slices.Contains(boundScopes, s):
-			add(fmt.Sprintf("scopes[%d]", i),
+			wrong.Add(fmt.Sprintf("scopes[%d]", i),
 				"a token bound to an account can only have the scopes api, send, smtp, outbox, lists and campaigns")
 		}
 	}
 	if req.Expires != nil && !req.Expires.After(now) {
-		add("expires", "must be in the future")
+		wrong.Add("expires", "must be in the future")
 	}
 	if r := req.Restrictions; r != nil {
 		wrong = append(wrong, wrongRestrictions(*r)...)
@@ -50,31 +47,28 @@ func validate(req api.TokenRequest, now time.Time) error {
 	return fault.InvalidFields(wrong)
 }
 
-func wrongRestrictions(r api.Restrictions) (wrong []fault.Field) {
+func wrongRestrictions(r api.Restrictions) (wrong fault.Fields) {
 	if len(r.Addresses) > 100 {
-		wrong = append(wrong, fault.Field{Key: "restrictions.addresses", Message: "must not be more than 100"})
+		wrong.Add("restrictions.addresses", "must not be more than 100")
 	}
 	for i, s := range r.Addresses {
 		if _, err := parsePrefix(s); err != nil {
 			key := fmt.Sprintf("restrictions.addresses[%d]", i)
-			wrong = append(wrong, fault.Field{
-				Key: key, Message: "must be an IP address or a range such as 10.0.0.0/8"})
+			wrong.Add(key, "must be an IP address or a range such as 10.0.0.0/8")
 		}
 	}
 	if l := r.RateLimit; l != nil {
 		if l.MaxRequests < 1 || l.MaxRequests > 1_000_000 {
-			wrong = append(wrong, fault.Field{Key: "restrictions.rateLimit.maxRequests",
-				Message: "must be 1 to 1000000"})
+			wrong.Add("restrictions.rateLimit.maxRequests", "must be 1 to 1000000")
 		}
 		if l.TimeWindow < 1 || l.TimeWindow > 86400 {
-			wrong = append(wrong, fault.Field{Key: "restrictions.rateLimit.timeWindow",
-				Message: "must be 1 to 86400 seconds"})
+			wrong.Add("restrictions.rateLimit.timeWindow", "must be 1 to 86400 seconds")
 		}
 	}
 	if q := r.Quota; q != nil {
 		for key, n := range map[string]int{"messages": q.Messages, "bytes": q.Bytes, "perDay": q.PerDay} {
 			if n < 0 {
-				wrong = append(wrong, fault.Field{Key: "restrictions.quota." + key, Message: "must be 0 or more"})
+				wrong.Add("restrictions.quota."+key, "must be 0 or more")
 			}
 		}
 	}

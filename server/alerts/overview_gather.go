@@ -66,7 +66,7 @@ func (o *Overview) Of(ctx context.Context, account string, days int) (api.Overvi
 	}
 	step := steps[days]
 	if step == 0 {
-		return api.Overview{}, fault.InvalidFields([]fault.Field{{Key: "days", Message: "must be 1, 7 or 30"}})
+		return api.Overview{}, fault.InvalidField("days", "must be 1, 7 or 30")
 	}
 	out := api.Overview{Account: account, Time: now, Days: days, From: begin(now, days, step),
 		Alerts: []api.OverviewAlert{}, Troubles: []api.OverviewTrouble{}}

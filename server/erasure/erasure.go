@@ -103,7 +103,7 @@ func (e *Erasures) whom(ctx context.Context, bound string, in api.ErasureRequest
 	}
 	traces, err := message.NewTraces(in.Email)
 	if err != nil {
-		return outbox.Whom{}, fault.InvalidFields([]fault.Field{{Key: "email", Message: err.Error()}})
+		return outbox.Whom{}, fault.InvalidField("email", "%s", err)
 	}
 	if in.Account != "" && bound == "" {
 		if err := e.Account(ctx, in.Account); err != nil {

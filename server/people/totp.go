@@ -116,8 +116,7 @@ func (p *People) Confirm(ctx context.Context, name, code string, now time.Time) 
 		}
 		step, ok := matchCode(r.Pending, strings.TrimSpace(code), r.Step, now)
 		if !ok {
-			return fault.InvalidFields([]fault.Field{{Key: "code",
-				Message: "is not the code that the app shows; is the clock of its device right?"}})
+			return fault.InvalidField("code", "is not the code that the app shows; is the clock of its device right?")
 		}
 		r.TOTP, r.Step, r.Pending, r.Recovery = r.Pending, step, "", hashes
 		return nil
@@ -206,5 +205,5 @@ func (p *People) proven(ctx context.Context, name, password string) error {
 	if _, err := p.store.count(ctx, codesKey(name)); err != nil {
 		p.log.WarnContext(ctx, "wrong password not counted", "error", err)
 	}
-	return fault.InvalidFields([]fault.Field{{Key: "password", Message: "is not your password"}})
+	return fault.InvalidField("password", "is not your password")
 }

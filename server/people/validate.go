@@ -22,37 +22,34 @@ var names = regexp.MustCompile(`^[a-z0-9][a-z0-9._+@-]{0,127}$`)
 
 // validate returns all wrong fields of a person.
 func validate(req api.PersonRequest) error {
-	var wrong []fault.Field
-	add := func(key, format string, args ...any) {
-		wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-	}
+	var wrong fault.Fields
 	if !names.MatchString(req.Person) {
-		add("person", "must be 1 to 128 letters, digits or . _ - + @, and begin with a letter or digit")
+		wrong.Add("person", "must be 1 to 128 letters, digits or . _ - + @, and begin with a letter or digit")
 	}
 	switch req.Role {
 	case api.RoleViewer, api.RoleOperator:
 	case api.RoleAdmin:
 		if len(req.Accounts) > 0 {
-			add("accounts", "must be empty: an admin may see all accounts")
+			wrong.Add("accounts", "must be empty: an admin may see all accounts")
 		}
 	default:
-		add("role", "must be one of viewer, operator, admin")
+		wrong.Add("role", "must be one of viewer, operator, admin")
 	}
 	if len(req.Accounts) > 1000 {
-		add("accounts", "must not be more than 1000")
+		wrong.Add("accounts", "must not be more than 1000")
 	}
 	blank := func(r rune) bool { return r <= ' ' || r == 0x7f }
 	for i, a := range req.Accounts {
 		if a == "" || len(a) > 256 || strings.ContainsFunc(a, blank) {
-			add(fmt.Sprintf("accounts[%d]", i), "must be the id of an account")
+			wrong.Add(fmt.Sprintf("accounts[%d]", i), "must be the id of an account")
 		}
 	}
 	if id := req.Identity; id != nil {
 		if u, err := url.Parse(id.Issuer); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-			add("identity.issuer", "must be the URL of an issuer")
+			wrong.Add("identity.issuer", "must be the URL of an issuer")
 		}
 		if len(id.Subject) > 255 {
-			add("identity.subject", "must not be longer than 255 bytes")
+			wrong.Add("identity.subject", "must not be longer than 255 bytes")
 		}
 	}
 	return fault.InvalidFields(wrong)
@@ -76,5 +73,5 @@ func validatePassword(key, name, password string) error {
 	default:
 		return nil
 	}
-	return fault.InvalidFields([]fault.Field{{Key: key, Message: message}})
+	return fault.InvalidField(key, "%s", message)
 }

@@ -163,8 +163,7 @@ func stays(req api.Settings, before Webhooks) error {
 	if !moved || req.WebhooksCustomHeaders != nil || len(before.Headers) == 0 && before.Broken == nil {
 		return nil
 	}
-	return fault.InvalidFields([]fault.Field{{Key: nameCustomHeaders,
-		Message: "must be entered again, or be empty, when webhooks changes"}})
+	return fault.InvalidField(nameCustomHeaders, "must be entered again, or be empty, when webhooks changes")
 }
 
 // read updates Current.

@@ -30,11 +30,7 @@ var ownHeaders = []string{
 }
 
 // faults collects the wrong fields of a request.
-type faults []fault.Field
-
-func (f *faults) add(key, format string, args ...any) {
-	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
-}
+type faults struct{ fault.Fields }
 
 // Check returns Invalid with all wrong fields of a request; nil if there are none.
 func Check(req api.Settings) error {
@@ -45,7 +41,7 @@ func Check(req api.Settings) error {
 	if req.ServiceURL != nil {
 		f.url(nameServiceURL, *req.ServiceURL)
 		if strings.ContainsAny(*req.ServiceURL, "?#") {
-			f.add(nameServiceURL, "must not have a query or fragment")
+			f.Add(nameServiceURL, "must not have a query or fragment")
 		}
 	}
 	if req.WebhookEvents != nil {
@@ -55,28 +51,28 @@ func Check(req api.Settings) error {
 		f.headers(*req.WebhooksCustomHeaders)
 	}
 	if n := req.DeliveryAttempts; n != nil && (*n < 1 || *n > 100) {
-		f.add(nameAttempts, "must be 1 to 100")
+		f.Add(nameAttempts, "must be 1 to 100")
 	}
 	if n := req.QueueKeep; n != nil && (*n < 0 || *n > 100_000) {
-		f.add(nameQueueKeep, "must be 0 to 100000")
+		f.Add(nameQueueKeep, "must be 0 to 100000")
 	}
 	if req.BlockedLinks != nil {
 		f.blocked(*req.BlockedLinks)
 	}
-	return fault.InvalidFields(f)
+	return fault.InvalidFields(f.Fields)
 }
 
 // blocked checks the hosts and messages whose links are blocked. A host is an IP address, or a name as URLs
 // have it: with dots, and international ones as A-labels.
 func (f *faults) blocked(links []string) {
 	if len(links) > 1000 {
-		f.add(nameBlockedLinks, "must not be more than 1000")
+		f.Add(nameBlockedLinks, "must not be more than 1000")
 	}
 	for i, link := range links {
 		_, wrong := ulid.ParseStrict(link)
 		_, notIP := netip.ParseAddr(link)
 		if wrong != nil && notIP != nil && (len(link) > 253 || !hostName.MatchString(link)) {
-			f.add(fmt.Sprintf("%s[%d]", nameBlockedLinks, i),
+			f.Add(fmt.Sprintf("%s[%d]", nameBlockedLinks, i),
 				"must be a host, such as shop.example.com, or the queueId of a message")
 		}
 	}
@@ -90,11 +86,11 @@ func (f *faults) url(key, s string) {
 	u, err := url.Parse(s)
 	switch {
 	case len(s) > 2048:
-		f.add(key, "must not be longer than 2048 characters")
+		f.Add(key, "must not be longer than 2048 characters")
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		f.add(key, "must be an http or https URL")
+		f.Add(key, "must be an http or https URL")
 	case u.User != nil:
-		f.add(key, "must not contain a user or password; for a webhook use webhooksCustomHeaders")
+		f.Add(key, "must not contain a user or password; for a webhook use webhooksCustomHeaders")
 	}
 }
 
@@ -110,28 +106,28 @@ func (f *faults) events(types []string) {
 	known := append(eventTypes(), strings.Fields(mailboxEvents)...)
 	for i, t := range types {
 		if t != "*" && !slices.Contains(known, t) {
-			f.add(fmt.Sprintf("%s[%d]", nameWebhookEvents, i), "must be * or one of %s", strings.Join(known, ", "))
+			f.Add(fmt.Sprintf("%s[%d]", nameWebhookEvents, i), "must be * or one of %s", strings.Join(known, ", "))
 		}
 	}
 }
 
 func (f *faults) headers(headers []api.CustomHeader) {
 	if len(headers) > 20 {
-		f.add(nameCustomHeaders, "must not be more than 20")
+		f.Add(nameCustomHeaders, "must not be more than 20")
 	}
 	for i, h := range headers {
 		key := fmt.Sprintf("%s[%d]", nameCustomHeaders, i)
 		switch {
 		case !headerName.MatchString(h.Key):
-			f.add(key+".key", "must be the name of a header")
+			f.Add(key+".key", "must be the name of a header")
 		case slices.Contains(ownHeaders, strings.ToLower(h.Key)):
-			f.add(key+".key", "is set by Postroom itself")
+			f.Add(key+".key", "is set by Postroom itself")
 		}
 		switch {
 		case len(h.Value) > 2048:
-			f.add(key+".value", "must not be longer than 2048 characters")
+			f.Add(key+".value", "must not be longer than 2048 characters")
 		case strings.ContainsFunc(h.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-			f.add(key+".value", "must not contain control characters")
+			f.Add(key+".value", "must not contain control characters")
 		}
 	}
 }

@@ -202,8 +202,8 @@ func (s *Settings) Find(ctx context.Context, query url.Values) (found api.Settin
 		case Ignored(name):
 			found.Ignored = append(found.Ignored, name)
 		default:
-			wrong.add(name, "is not allowed")
+			wrong.Add(name, "is not allowed")
 		}
 	}
-	return found, fault.InvalidFields(wrong)
+	return found, fault.InvalidFields(wrong.Fields)
 }

@@ -105,7 +105,7 @@ func (y *Why) To(ctx context.Context, bound, address string, in api.WhyQuery) (a
 	}
 	traces, err := message.NewTraces(address)
 	if err != nil {
-		return api.Why{}, fault.InvalidFields([]fault.Field{{Key: "address", Message: err.Error()}})
+		return api.Why{}, fault.InvalidField("address", "%s", err)
 	}
 	q := &question{Whom: outbox.Whom{Traces: traces, Account: cmp.Or(bound, in.Account)}, bound: bound != "",
 		named: in.Message, now: y.opts.Now(), keeps: y.opts.KeepLog, events: map[string][]string{}}

@@ -35,7 +35,7 @@ type Place struct {
 // keep seals secrets in clear, and replaces masked ones by the sealed secrets of the record before. It
 // returns the masked fields that can't be kept.
 func keep(all, before []Secret, ring *seal.Ring, place string) []fault.Field {
-	var wrong []fault.Field
+	var wrong fault.Fields
 	for _, s := range all {
 		if s.Get() != Mask {
 			s.seal(ring, place)
@@ -43,7 +43,7 @@ func keep(all, before []Secret, ring *seal.Ring, place string) []fault.Field {
 		}
 		old := find(before, s.Field)
 		if why := s.lost(old); why != "" {
-			wrong = append(wrong, fault.Field{Key: s.Field, Message: why})
+			wrong.Add(s.Field, "%s", why)
 			continue
 		}
 		s.Set(old.Get())

@@ -111,8 +111,7 @@ func (p Personalization) params() (any, error) {
 	}
 	params, err := decode(p.Params)
 	if err != nil {
-		return nil, fault.InvalidFields([]fault.Field{
-			{Key: "params", Message: fmt.Sprintf("must be an object: %s", err)}})
+		return nil, fault.InvalidField("params", "must be an object: %s", err)
 	}
 	return params, nil
 }

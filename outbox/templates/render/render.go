@@ -3,7 +3,6 @@ package render
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -100,7 +99,7 @@ type rendering struct {
 	input    handlebars.Input
 	data     any
 	missing  []Missing
-	fields   []fault.Field // of missing variables
+	fields   fault.Fields // of missing variables
 	err      error
 }
 
@@ -132,8 +131,8 @@ func (r *rendering) miss(key string, m handlebars.Missing) {
 		m.Template = "layout"
 	}
 	r.missing = append(r.missing, Missing{m, key})
-	r.fields = append(r.fields, fault.Field{Key: key, Message: fmt.Sprintf("%s is missing (line %d, column %d)",
-		m.Name, m.Line, m.Column)})
+	r.fields.Add(key, "%s is missing (line %d, column %d)",
+		m.Name, m.Line, m.Column)
 }
 
 // html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS. The text is

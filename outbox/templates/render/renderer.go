@@ -43,7 +43,7 @@ type Identity struct {
 func New(c Content) (*Renderer, error) {
 	zone, err := schedule.Zone(cmp.Or(c.TZ, "UTC"))
 	if err != nil {
-		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
+		return nil, fault.InvalidField("tz", "%s", err)
 	}
 	r := &Renderer{content: c, zone: zone, about: Context{Account: c.Account, ServiceURL: c.ServiceURL}.shared()}
 	if c.Plain {

@@ -78,13 +78,13 @@ const markdownBody = "{{{@body}}}"
 func Parse(s Source, o Options) (*Template, error) {
 	o.Time = cmp.Or(max(o.Time, 0), 10*time.Second) // generous: steps, output and matches bound the work
 	t := &Template{options: o, format: s.Format}
-	var faults []fault.Field
+	var faults fault.Fields
 	switch s.Format {
 	case "":
 		t.format = FormatHTML
 	case FormatHTML, FormatMarkdown:
 	default:
-		faults = append(faults, fault.Field{Key: "format", Message: `must be "html" or "markdown"`})
+		faults.Add("format", `must be "html" or "markdown"`)
 	}
 	read := func(key, source string, escaping handlebars.Escaping, layout bool) *handlebars.Template {
 		if source == "" {
@@ -101,7 +101,7 @@ func Parse(s Source, o Options) (*Template, error) {
 			part, err = handlebars.Parse(source, language)
 		}
 		if err != nil {
-			faults = append(faults, fault.Field{Key: key, Message: clientText(err)})
+			faults.Add(key, "%s", clientText(err))
 		}
 		return part
 	}
@@ -123,7 +123,7 @@ func Parse(s Source, o Options) (*Template, error) {
 }
 
 // Faults returns the error for a template with these faults.
-func Faults(fields []fault.Field) error {
+func Faults(fields fault.Fields) error {
 	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults",
 		Fields: fields}
 }
