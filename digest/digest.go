@@ -68,28 +68,16 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	for _, d := range []struct {
-		field *int
-		is    int
-	}{{&o.Cap, 50}, {&o.CapCategory, 10}, {&o.Keep, 1000}, {&o.Attempts, 10}} {
-		if *d.field <= 0 {
-			*d.field = d.is
-		}
-	}
-	if o.Retention <= 0 {
-		o.Retention = 90 * 24 * time.Hour
-	}
-	if o.Lease <= 0 {
-		o.Lease = 20 * time.Second
-	}
-	if o.Lane == "" {
-		o.Lane = api.Bulk
-	}
+	o.Cap = cmp.Or(max(o.Cap, 0), 50)
+	o.CapCategory = cmp.Or(max(o.CapCategory, 0), 10)
+	o.Keep = cmp.Or(max(o.Keep, 0), 1000)
+	o.Attempts = cmp.Or(max(o.Attempts, 0), 10)
+	o.Retention = cmp.Or(max(o.Retention, 0), 90*24*time.Hour)
+	o.Lease = cmp.Or(max(o.Lease, 0), 20*time.Second)
+	o.Lane = cmp.Or(o.Lane, api.Bulk)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.ServiceURL == nil {
 		o.ServiceURL = func() string { return "" }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -89,19 +89,12 @@ func (c *Campaigns) takeNumber(ctx context.Context, id string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// idOf makes an id of a name: "Spring sale!" is spring-sale.
+// idOf makes an id of a name, which is not one that the form of the pages has.
 func idOf(name string) string {
-	id := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(name))
-	id = strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == '-' }), "-")
-	if id = strings.Trim(id[:min(len(id), 63)], "-"); id == "" || id == idOfForm {
-		return "campaign-" + strings.ToLower(rand.Text()[:8])
+	if id := audience.IDFromName("campaign", name); id != idOfForm {
+		return id
 	}
-	return id
+	return audience.IDFromName("campaign", "")
 }
 
 // Get returns a campaign. Unknown, or of another account: NotFound.

@@ -62,22 +62,13 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	for _, d := range []struct {
-		field *int
-		is    int
-	}{{&o.Connections, 10}, {&o.InFlight, 10_000}, {&o.HoldAfter, 500}} {
-		if *d.field <= 0 {
-			*d.field = d.is
-		}
-	}
-	if o.Expire <= 0 {
-		o.Expire = 24 * time.Hour
-	}
+	o.Connections = cmp.Or(max(o.Connections, 0), 10)
+	o.InFlight = cmp.Or(max(o.InFlight, 0), 10_000)
+	o.HoldAfter = cmp.Or(max(o.HoldAfter, 0), 500)
+	o.Expire = cmp.Or(max(o.Expire, 0), 24*time.Hour)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.ServiceURL == nil {
 		o.ServiceURL = func() string { return "" }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -302,27 +302,36 @@ func (e *erasing) expunge(ctx context.Context, r row, record string) error {
 	return redisError(err, "erase a person from the log")
 }
 
-// factsAtOnce is how many messages' facts are read together.
-const factsAtOnce = 100
+// hashesAtOnce is how many messages' facts or dialogues are read together.
+const hashesAtOnce = 100
 
-// facts deletes the facts that name the person.
+// facts deletes the facts that name the person. A field that does not open counts something.
 func (e *erasing) facts(ctx context.Context, keys ...string) error {
-	for some := range slices.Chunk(keys, factsAtOnce) {
+	return e.fields(ctx, "facts", keys, func(_ string, packed []byte) bool {
+		raw, err := e.jsons.raw(packed)
+		if err != nil {
+			return false
+		}
+		_, found := e.CoverJSON(string(raw))
+		return found
+	})
+}
+
+// fields deletes the fields of hashes that name the person.
+func (e *erasing) fields(ctx context.Context, what string, keys []string,
+	names func(key string, packed []byte) bool) error {
+	for some := range slices.Chunk(keys, hashesAtOnce) {
 		read, pipe := make([]*redis.MapStringStringCmd, len(some)), e.DB.Client().Pipeline()
 		for i, key := range some {
 			read[i] = pipe.HGetAll(ctx, key)
 		}
 		if err := execRead(ctx, pipe); err != nil {
-			return redisError(err, "read facts about messages")
+			return redisError(err, "read %s", what)
 		}
 		pipe = e.DB.Client().Pipeline()
 		for i, all := range read {
 			for field, packed := range all.Val() {
-				raw, err := e.jsons.raw([]byte(packed))
-				if err != nil { // a field that counts
-					continue
-				}
-				if _, found := e.CoverJSON(string(raw)); found {
+				if names(some[i], []byte(packed)) {
 					pipe.HDel(ctx, some[i], field)
 				}
 			}
@@ -331,7 +340,7 @@ func (e *erasing) facts(ctx context.Context, keys ...string) error {
 			continue
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return redisError(err, "erase facts about a person")
+			return redisError(err, "erase %s about a person", what)
 		}
 	}
 	return nil
@@ -381,32 +390,11 @@ func (d *Operations) Personal(ctx context.Context, w Whom, do func(api.LoggedMes
 // dialogues deletes the dialogues in which a relay names the person, of messages to others. Those of messages
 // to the person are gone by now. One that does not open goes too: it may name anybody.
 func (e *erasing) dialogues(ctx context.Context, keys []string) error {
-	for some := range slices.Chunk(keys, factsAtOnce) {
-		read, pipe := make([]*redis.MapStringStringCmd, len(some)), e.DB.Client().Pipeline()
-		for i, key := range some {
-			read[i] = pipe.HGetAll(ctx, key)
-		}
-		if err := execRead(ctx, pipe); err != nil {
-			return redisError(err, "read dialogues")
-		}
-		pipe = e.DB.Client().Pipeline()
-		for i, all := range read {
-			id := some[i][strings.LastIndexByte(some[i], ':')+1:]
-			for field, packed := range all.Val() {
-				raw, err := rawDialogues(e.store, id, []byte(packed))
-				if _, found := e.CoverJSON(string(raw)); found || err != nil {
-					pipe.HDel(ctx, some[i], field)
-				}
-			}
-		}
-		if pipe.Len() == 0 {
-			continue
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return redisError(err, "erase dialogues that name a person")
-		}
-	}
-	return nil
+	return e.fields(ctx, "dialogues", keys, func(key string, packed []byte) bool {
+		raw, err := rawDialogues(e.store, key[strings.LastIndexByte(key, ':')+1:], packed)
+		_, found := e.CoverJSON(string(raw))
+		return found || err != nil
+	})
 }
 
 // forgetAddressed removes the notes of an erased address: those of messages that are gone, or not to it

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
@@ -85,27 +84,28 @@ type aboutSubscriber interface {
 
 func (in *createSubscriberInput) object(_ context.Context, _ *audience.Subscribers, bound string) (id,
 	account string) {
-	return "", cmp.Or(in.Body.Account, bound, audience.DefaultAccount)
+	return "", accountOf(in.Body.Account, bound)
 }
 
 func (in *subscriberInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
 	account string) {
-	return subscriberObject(ctx, all, in.Subscriber, cmp.Or(in.Account, bound, audience.DefaultAccount))
+	return subscriberObject(ctx, all, in.Subscriber, in.Account, bound)
 }
 
 func (in *updateSubscriberInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
 	account string) {
-	return subscriberObject(ctx, all, in.Subscriber,
-		cmp.Or(in.Body.Account, bound, audience.DefaultAccount))
+	return subscriberObject(ctx, all, in.Subscriber, in.Body.Account, bound)
 }
 
 func (in *subscribeInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
 	account string) {
-	return subscriberObject(ctx, all, in.Subscriber,
-		cmp.Or(in.Body.Account, bound, audience.DefaultAccount))
+	return subscriberObject(ctx, all, in.Subscriber, in.Body.Account, bound)
 }
 
-func subscriberObject(ctx context.Context, all *audience.Subscribers, name, account string) (string, string) {
+// subscriberObject returns a subscriber of the first account that is not empty.
+func subscriberObject(ctx context.Context, all *audience.Subscribers, name string, accounts ...string) (id,
+	account string) {
+	account = accountOf(accounts...)
 	if !strings.Contains(name, "@") {
 		return name, account
 	}

@@ -118,13 +118,17 @@ func waitingGroups(events []api.DigestWaitingEvent) []waitingGroup {
 	return shown
 }
 
-func (u *UI) digestRecipient(w http.ResponseWriter, r *http.Request) error {
+// recipientOf returns the recipient of a request, and what the recipient may choose.
+func (u *UI) recipientOf(r *http.Request) (one api.DigestRecipient, reader digest.Reader, err error) {
 	of, id := digestOf(r)
-	one, err := u.Digests.Get(r.Context(), boundTo(r), of, id)
-	if err != nil {
-		return err
+	if one, err = u.Digests.Get(r.Context(), boundTo(r), of, id); err == nil {
+		reader, err = u.Digests.Reader(r.Context(), boundTo(r), of, id)
 	}
-	reader, err := u.Digests.Reader(r.Context(), boundTo(r), of, id)
+	return one, reader, err
+}
+
+func (u *UI) digestRecipient(w http.ResponseWriter, r *http.Request) error {
+	one, reader, err := u.recipientOf(r)
 	if err != nil {
 		return err
 	}
@@ -170,24 +174,19 @@ func (v digestRecipientView) AllRuns() string {
 }
 
 func (u *UI) changeRecipient(w http.ResponseWriter, r *http.Request) error {
-	of, id := digestOf(r)
-	one, err := u.Digests.Get(r.Context(), boundTo(r), of, id)
-	if err != nil {
-		return err
-	}
-	reader, err := u.Digests.Reader(r.Context(), boundTo(r), of, id)
+	one, reader, err := u.recipientOf(r)
 	if err != nil {
 		return err
 	}
 	req, err := readRecipient(r.PostForm)
 	if err == nil {
 		req.Account = one.Account
-		_, err = u.Digests.Patch(r.Context(), boundTo(r), id, req)
+		_, err = u.Digests.Patch(r.Context(), boundTo(r), one.Recipient, req)
 	}
 	if err != nil {
 		return u.showRecipient(w, r, one, reader, r.PostForm, err)
 	}
-	return done(w, r, digestPath("recipients", one.Account, id), "Changed. What waits follows it.")
+	return done(w, r, digestPath("recipients", one.Account, one.Recipient), "Changed. What waits follows it.")
 }
 
 func (u *UI) sendNow(w http.ResponseWriter, r *http.Request) error {

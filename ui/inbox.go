@@ -71,11 +71,7 @@ func (u *UI) enterDemo(w http.ResponseWriter, r *http.Request) error {
 	}
 	who := grant.Actor(peers.Of(r).String())
 	who.Kind, who.Session = audit.Session, access.SessionID(cookie)
-	if err := u.Audit.Login(r.Context(), who, "login", requestID(w)); err != nil {
-		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
-	}
-	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionTTL.Seconds())))
-	return redirect(w, r, "/inbox")
+	return u.enter(w, r, cookie, "/inbox", u.Audit.Login(r.Context(), who, "login", requestID(w)))
 }
 
 // inboxView is the page of the mails that were caught.

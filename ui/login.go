@@ -60,11 +60,17 @@ func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.loginRefused(w, r, next, err)
 	}
-	if err := u.Audit.Login(r.Context(), who, "login", requestID(w)); err != nil {
-		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
+	return u.enter(w, r, cookie, next, u.Audit.Login(r.Context(), who, "login", requestID(w)))
+}
+
+// enter shows a page to somebody whose session was opened. unnoted says why the audit log lacks the login:
+// then the session ends.
+func (u *UI) enter(w http.ResponseWriter, r *http.Request, cookie, page string, unnoted error) error {
+	if unnoted != nil {
+		return errors.Join(unnoted, u.Access.Logout(r.Context(), cookie))
 	}
 	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionTTL.Seconds())))
-	return redirect(w, r, next)
+	return redirect(w, r, page)
 }
 
 // openSession opens a session for who fills in the form of the login, and returns its cookie. A token that

@@ -71,11 +71,8 @@ func (u *UI) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 	if !strings.EqualFold(strings.TrimSpace(who.Name), grant.Person) {
 		login.Changes = []api.AuditChange{{Field: "alias", Before: grant.Person, After: who.Name}}
 	}
-	if _, err := u.Audit.Append(r.Context(), login); err != nil {
-		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
-	}
-	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionTTL.Seconds())))
-	return redirect(w, r, next)
+	_, err = u.Audit.Append(r.Context(), login)
+	return u.enter(w, r, cookie, next, err)
 }
 
 // signOnRefused shows the login page with the reason.

@@ -35,20 +35,19 @@ func (o outcome) status() string {
 // from 0.
 func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage,
 	error) {
-	if _, err := w.exists(ctx, endpoint); err != nil {
-		return api.DeliveryPage{}, err
-	}
-	if err := w.trim(ctx, endpoint); err != nil {
-		return api.DeliveryPage{}, redisdb.Away(err)
-	}
 	page, pageSize = max(page, 0), max(pageSize, 1)
 	return w.deliveries(ctx, endpoint, logKey(endpoint), page*pageSize, pageSize)
 }
 
 // deliveries reads deliveries that a list of an endpoint has.
 func (w *Webhooks) deliveries(ctx context.Context, endpoint, list string, from,
-	pageSize int) (api.DeliveryPage,
-	error) {
+	pageSize int) (api.DeliveryPage, error) {
+	if _, err := w.exists(ctx, endpoint); err != nil {
+		return api.DeliveryPage{}, err
+	}
+	if err := w.trim(ctx, endpoint); err != nil {
+		return api.DeliveryPage{}, redisdb.Away(err)
+	}
 	ids, total, err := w.store.page(ctx, endpoint, list, from, pageSize)
 	if err != nil {
 		return api.DeliveryPage{}, redisdb.Away(err)

@@ -35,10 +35,14 @@ func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string,
 	if q.Q == "" && q.Status == "" && q.Event == "" {
 		return w.Deliveries(ctx, endpoint, page, pageSize)
 	}
+	list := logKey(endpoint)
+	if q.Status != "" && q.Status != statusPending { // a great many may be pending
+		list = doneKey(endpoint)
+	}
 	var found []api.Delivery
 	partial := false
 	for from := 0; ; from += searchedPer {
-		next, err := w.candidates(ctx, endpoint, q.Status, from)
+		next, err := w.deliveries(ctx, endpoint, list, from, searchedPer)
 		if err != nil {
 			return api.DeliveryPage{}, err
 		}
@@ -74,22 +78,6 @@ func checkQuery(q api.DeliveryQuery) error {
 		wrong.Add("event", "is not an event type")
 	}
 	return fault.InvalidFields(wrong)
-}
-
-// candidates reads deliveries among which those of a status are: of those that are over, only such, because a
-// great many may be pending.
-func (w *Webhooks) candidates(ctx context.Context, endpoint, status string, from int) (api.DeliveryPage,
-	error) {
-	if status == "" || status == statusPending {
-		return w.Deliveries(ctx, endpoint, from/searchedPer, searchedPer)
-	}
-	if _, err := w.exists(ctx, endpoint); err != nil {
-		return api.DeliveryPage{}, err
-	}
-	if err := w.trim(ctx, endpoint); err != nil {
-		return api.DeliveryPage{}, redisdb.Away(err)
-	}
-	return w.deliveries(ctx, endpoint, doneKey(endpoint), from, searchedPer)
 }
 
 // selected returns the deliveries that a query selects.

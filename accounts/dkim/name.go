@@ -37,7 +37,7 @@ func Check(d api.DKIM, masked bool) (api.DKIM, []fault.Field) {
 // error follows the name of a field.
 func CheckDomain(domain string) (string, error) {
 	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(domain, "."))
-	if err != nil || !isName(ascii) || !strings.Contains(ascii, ".") {
+	if err != nil || !message.IsName(ascii) || !strings.Contains(ascii, ".") {
 		return "", errors.New("is not a domain name such as example.com")
 	}
 	if suffix, known := publicsuffix.PublicSuffix(ascii); known && suffix == ascii {
@@ -50,28 +50,10 @@ func CheckDomain(domain string) (string, error) {
 // (RFC 6376 section 3.1). The error follows the name of a field.
 func CheckSelector(selector string) (string, error) {
 	selector = strings.ToLower(selector)
-	if !isName(selector) || len(selector) > 128 {
+	if !message.IsName(selector) || len(selector) > 128 {
 		return "", errors.New("is not a selector such as s1 or mail-2030: letters, digits and hyphens")
 	}
 	return selector, nil
-}
-
-// isName reports whether name consists of labels of letters, digits and hyphens.
-func isName(name string) bool {
-	if name == "" || len(name) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
-		}
-		for _, c := range []byte(label) {
-			if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // aligned reports whether a signature by a domain counts for mail from another, as in DMARC's relaxed mode:

@@ -119,10 +119,15 @@ func (s *session) sayImport(answer api.SubscriberImport) {
 	if len(answer.Ignored) > 0 {
 		s.note("columns that mean nothing: %s", clean(strings.Join(answer.Ignored, ", ")))
 	}
-	for _, bad := range answer.Errors {
+	s.badLines(answer.Errors, answer.Bad)
+}
+
+// badLines prints the first of the bad lines of a file.
+func (s *session) badLines(first []api.BadLine, all int) {
+	for _, bad := range first {
 		s.note("line %d: %s", bad.Line, clean(bad.Reason))
 	}
-	if more := answer.Bad - len(answer.Errors); more > 0 {
+	if more := all - len(first); more > 0 {
 		s.note("and %d more", more)
 	}
 }

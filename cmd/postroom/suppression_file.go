@@ -46,12 +46,7 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 	return s.done(answer, answer.Bad > 0, func() {
 		s.say("%s: %d added, %d known already, %d left out", plural(answer.Lines, "line"), answer.Added, answer.Known,
 			answer.Bad)
-		for _, bad := range answer.Errors {
-			s.note("line %d: %s", bad.Line, clean(bad.Reason))
-		}
-		if more := answer.Bad - len(answer.Errors); more > 0 {
-			s.note("and %d more", more)
-		}
+		s.badLines(answer.Errors, answer.Bad)
 	})
 }
 

@@ -148,9 +148,22 @@ func normalizeDomain(domain string) (string, error) {
 	return lower, nil
 }
 
-// isHostname checks letters, digits and hyphens of each label (RFC 1123 section 2.1). It refuses an IPv4
-// address: the resolver would read it as a number.
+// isHostname reports whether name is one of a host, and not an IPv4 address: the resolver would read it as a
+// number.
 func isHostname(name string) bool {
+	if !IsName(name) {
+		return false
+	}
+	if last := name[len(name)-1]; last < '0' || last > '9' { // every IPv4 address ends in a digit
+		return true
+	}
+	_, err := netip.ParseAddr(name)
+	return err != nil
+}
+
+// IsName reports whether name consists of labels of letters in lower case, digits and hyphens (RFC 1123
+// section 2.1).
+func IsName(name string) bool {
 	if len(name) > 253 {
 		return false
 	}
@@ -164,11 +177,7 @@ func isHostname(name string) bool {
 			}
 		}
 	}
-	if last := name[len(name)-1]; last < '0' || last > '9' { // every IPv4 address ends in a digit
-		return true
-	}
-	_, err := netip.ParseAddr(name)
-	return err != nil
+	return true
 }
 
 // isAtext reports whether r is allowed in an atom (RFC 5322 section 3.2.3; RFC 6532 section 3.2 adds

@@ -85,7 +85,7 @@ func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.List
 	}
 	in.ListID = strings.ToLower(in.ListID)
 	if in.ListID == "" {
-		in.ListID = idFromName("list", in.Name)
+		in.ListID = IDFromName("list", in.Name)
 	}
 	in.OptIn = cmp.Or(in.OptIn, optInDouble)
 	if err := checkList(&in); err != nil {
@@ -110,11 +110,10 @@ func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.List
 	return l.Get(ctx, bound, in.ListID)
 }
 
-// idFromName makes the ID of a kind of thing from its name: "Weekly news!" becomes weekly-news.
-func idFromName(kind, name string) string {
+// IDFromName makes the ID of a kind of thing from its name: "Weekly news!" becomes weekly-news.
+func IDFromName(kind, name string) string {
 	id := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '-'

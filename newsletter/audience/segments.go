@@ -63,7 +63,7 @@ func (s *Segments) Create(ctx context.Context, bound string, in api.Segment) (ap
 		return api.SegmentInfo{}, err
 	}
 	if in.Account = account; in.Segment == "" {
-		in.Segment = idFromName("segment", in.Name)
+		in.Segment = IDFromName("segment", in.Name)
 	}
 	if err := checkSegment(in); err != nil {
 		return api.SegmentInfo{}, err

@@ -20,23 +20,9 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 	}
 	e.Reason, e.Expires = HardBounce, now.Add(s.opts.SoftExpiry)
 	e, wrong := s.WithDefaults(e).Normal("", now)
-	if len(wrong) > 0 {
-		return false, fault.InvalidFields(wrong)
-	}
-	if kept, err := s.withoutErased(ctx, []Entry{e}); err != nil || len(kept) == 0 {
+	enough, err := s.count(ctx, e, wrong, now, softKey, s.opts.SoftBounces, s.opts.SoftWindow)
+	if !enough {
 		return false, err
-	}
-	p := bucketOf(e.subject())
-	field, _ := fieldOf(fieldName(scopeOf(e.Account, e.List), p.subject))
-	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, softArgs{
-		Now: clock(now), Since: clock(now.Add(-s.opts.SoftWindow)), Tag: messageTag(e.MessageID),
-		Enough: s.opts.SoftBounces, KeepFor: int(s.opts.SoftWindow.Seconds()),
-	})
-	if err != nil {
-		return false, redisdb.Failed(err, "suppression: count a soft bounce")
-	}
-	if n < s.opts.SoftBounces {
-		return false, nil
 	}
 	_, err = s.add(ctx, []Entry{e}, now)
 	return err == nil, err
@@ -48,6 +34,15 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 func (s *Store) Confirmed(ctx context.Context, e Entry, now time.Time) (bool, error) {
 	e.List, e.Expires = "", time.Time{}
 	e, wrong := e.Normal("", now)
+	return s.count(ctx, e, wrong, now, func(shard int, field string) string {
+		return saidKey(shard, e.Reason, field)
+	}, confirmBy, confirmWindow)
+}
+
+// count counts a message to an address, once within a window, and reports whether that makes enough. wrong
+// are the wrong fields of e.
+func (s *Store) count(ctx context.Context, e Entry, wrong []fault.Field, now time.Time,
+	key func(shard int, field string) string, enough int, window time.Duration) (bool, error) {
 	if len(wrong) > 0 {
 		return false, fault.InvalidFields(wrong)
 	}
@@ -55,15 +50,15 @@ func (s *Store) Confirmed(ctx context.Context, e Entry, now time.Time) (bool, er
 		return false, err
 	}
 	p := bucketOf(e.subject())
-	field, _ := fieldOf(fieldName(scopeOf(e.Account, ""), p.subject))
-	n, err := softScript.Run(ctx, s.db.Client(), []string{saidKey(p.shard, e.Reason, field)}, softArgs{
-		Now: clock(now), Since: clock(now.Add(-confirmWindow)), Tag: messageTag(e.MessageID), Enough: confirmBy,
-		KeepFor: int(confirmWindow.Seconds()),
+	field, _ := fieldOf(fieldName(scopeOf(e.Account, e.List), p.subject))
+	n, err := softScript.Run(ctx, s.db.Client(), []string{key(p.shard, field)}, softArgs{
+		Now: clock(now), Since: clock(now.Add(-window)), Tag: messageTag(e.MessageID), Enough: enough,
+		KeepFor: int(window.Seconds()),
 	})
 	if err != nil {
-		return false, redisdb.Failed(err, "suppression: count a mail that came back")
+		return false, redisdb.Failed(err, "suppression: count a message")
 	}
-	return n >= confirmBy, nil
+	return n >= enough, nil
 }
 
 // Mails about confirmBy messages within confirmWindow confirm each other: a monthly letter gets there.
