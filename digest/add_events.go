@@ -47,7 +47,7 @@ func (r *Recipients) AddEvents(ctx context.Context, bound string, req api.Digest
 	case req.Recipient+req.Category+req.EntityType+req.EntityID != "":
 		return api.DigestEventsAnswer{}, fault.InvalidField("events", "can't be with an event beside them")
 	}
-	account, err := r.accountOf(ctx, bound, req.Account)
+	account, err := r.requestAccount(ctx, bound, req.Account)
 	if err != nil {
 		return api.DigestEventsAnswer{}, err
 	}

@@ -148,8 +148,8 @@ const listPrefix = "digest."
 // defaultAccount is the account of requests that name none.
 const defaultAccount = "default"
 
-// accountOf returns the account of a request. bound is that of the token; empty: it may use any.
-func (b *base) accountOf(ctx context.Context, bound, given string) (string, error) {
+// requestAccount returns the account of a request. bound is that of the token; empty: it may use any.
+func (b *base) requestAccount(ctx context.Context, bound, given string) (string, error) {
 	switch {
 	case given == "" && bound == "":
 		given = defaultAccount

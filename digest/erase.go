@@ -19,7 +19,7 @@ import (
 func (r *Recipients) List(ctx context.Context, bound string, q api.DigestRecipientQuery) (
 	api.DigestRecipientPage, error) {
 	page := api.DigestRecipientPage{Recipients: []api.DigestRecipient{}}
-	account, err := r.accountOf(ctx, bound, q.Account)
+	account, err := r.requestAccount(ctx, bound, q.Account)
 	if err != nil {
 		return page, err
 	}

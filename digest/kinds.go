@@ -74,7 +74,7 @@ func (k *Kinds) of(ctx context.Context, account string) (map[string]*api.DigestK
 
 // Create stores a new kind. If there is one of the category: Conflict, code DigestKindExists.
 func (k *Kinds) Create(ctx context.Context, bound string, in api.DigestKind) (api.DigestKindInfo, error) {
-	account, err := k.b.accountOf(ctx, bound, in.Account)
+	account, err := k.b.requestAccount(ctx, bound, in.Account)
 	if err != nil {
 		return api.DigestKindInfo{}, err
 	}
@@ -140,7 +140,7 @@ func (k *Kinds) check(ctx context.Context, in api.DigestKind) error {
 // Update changes the fields of a kind that the patch has. What waits is planned anew as it comes due.
 func (k *Kinds) Update(ctx context.Context, bound, category string, p api.DigestKindPatch) (
 	api.DigestKindInfo, error) {
-	account, err := k.b.accountOf(ctx, bound, p.Account)
+	account, err := k.b.requestAccount(ctx, bound, p.Account)
 	if err != nil {
 		return api.DigestKindInfo{}, err
 	}
@@ -165,7 +165,7 @@ func (k *Kinds) Update(ctx context.Context, bound, category string, p api.Digest
 // Get returns a kind. Unknown: NotFound.
 func (k *Kinds) Get(ctx context.Context, bound string, q api.DigestAccount, category string) (
 	api.DigestKindInfo, error) {
-	account, err := k.b.accountOf(ctx, bound, q.Account)
+	account, err := k.b.requestAccount(ctx, bound, q.Account)
 	if err != nil {
 		return api.DigestKindInfo{}, err
 	}
@@ -183,7 +183,7 @@ func shownKind(r *records.Record[storedKind]) api.DigestKindInfo {
 
 // Delete deletes a kind. Its events stay: their category has no title and no preference of its own any more.
 func (k *Kinds) Delete(ctx context.Context, bound string, q api.DigestAccount, category string) error {
-	account, err := k.b.accountOf(ctx, bound, q.Account)
+	account, err := k.b.requestAccount(ctx, bound, q.Account)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (r *Recipients) Get(ctx context.Context, bound string, q api.DigestAccount,
 
 // find returns a recipient. Unknown: NotFound.
 func (r *Recipients) find(ctx context.Context, bound, account, id string) (*recipient, error) {
-	account, err := r.accountOf(ctx, bound, account)
+	account, err := r.requestAccount(ctx, bound, account)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (r *Recipients) Patch(ctx context.Context, bound, id string, req api.Digest
 
 func (r *Recipients) write(ctx context.Context, bound, id string, req api.DigestRecipientRequest,
 	whole bool) (none api.DigestRecipient, existed bool, _ error) {
-	account, err := r.accountOf(ctx, bound, req.Account)
+	account, err := r.requestAccount(ctx, bound, req.Account)
 	if err != nil {
 		return none, false, err
 	}

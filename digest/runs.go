@@ -56,7 +56,7 @@ func (b *Runs) Get(ctx context.Context, bound, id string) (api.DigestRun, error)
 // List returns runs, the newest first: of a recipient, or of an account. The cursor is a time.
 func (b *Runs) List(ctx context.Context, bound string, q api.DigestRunQuery) (api.DigestRunPage, error) {
 	page := api.DigestRunPage{Runs: []api.DigestRun{}}
-	account, err := b.accountOf(ctx, bound, q.Account)
+	account, err := b.requestAccount(ctx, bound, q.Account)
 	if err != nil {
 		return page, err
 	}

@@ -183,7 +183,7 @@ func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEvent
 	if f != nil {
 		return answer, fault.InvalidFields(f)
 	}
-	account, err := r.accountOf(ctx, bound, q.Account)
+	account, err := r.requestAccount(ctx, bound, q.Account)
 	if err != nil {
 		return answer, err
 	}

@@ -201,26 +201,27 @@ type ofDigests interface {
 	digestObject(bound string) (id, account string)
 }
 
-func accountOf(all ...string) string { return cmp.Or(append(all, audience.DefaultAccount)...) }
+// firstAccount returns the first account that is given.
+func firstAccount(all ...string) string { return cmp.Or(append(all, audience.DefaultAccount)...) }
 
 func (in *createDigestKindInput) digestObject(bound string) (id, account string) {
-	return in.Body.Category, accountOf(in.Body.Account, bound)
+	return in.Body.Category, firstAccount(in.Body.Account, bound)
 }
 
 func (in *digestKindInput) digestObject(bound string) (id, account string) {
-	return in.Category, accountOf(in.Account, bound)
+	return in.Category, firstAccount(in.Account, bound)
 }
 
 func (in *updateDigestKindInput) digestObject(bound string) (id, account string) {
-	return in.Category, accountOf(in.Body.Account, bound)
+	return in.Category, firstAccount(in.Body.Account, bound)
 }
 
 func (in *digestRecipientInput) digestObject(bound string) (id, account string) {
-	return unnamed(in.Recipient), accountOf(in.Account, bound)
+	return unnamed(in.Recipient), firstAccount(in.Account, bound)
 }
 
 func (in *writeDigestRecipientInput) digestObject(bound string) (id, account string) {
-	return unnamed(in.Recipient), accountOf(in.Body.Account, bound)
+	return unnamed(in.Recipient), firstAccount(in.Body.Account, bound)
 }
 
 func (*writeDigestRecipientInput) namesPeople() {}
@@ -229,7 +230,7 @@ func (in *deleteDigestEventsInput) digestObject(bound string) (id, account strin
 	if len(in.Recipients) == 1 {
 		id = unnamed(in.Recipients[0])
 	}
-	return id, accountOf(in.Account, bound)
+	return id, firstAccount(in.Account, bound)
 }
 
 func (*deleteDigestEventsInput) namesPeople() {}

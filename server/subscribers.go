@@ -84,7 +84,7 @@ type aboutSubscriber interface {
 
 func (in *createSubscriberInput) object(_ context.Context, _ *audience.Subscribers, bound string) (id,
 	account string) {
-	return "", accountOf(in.Body.Account, bound)
+	return "", firstAccount(in.Body.Account, bound)
 }
 
 func (in *subscriberInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
@@ -105,7 +105,7 @@ func (in *subscribeInput) object(ctx context.Context, all *audience.Subscribers,
 // subscriberObject returns a subscriber of the first account that is not empty.
 func subscriberObject(ctx context.Context, all *audience.Subscribers, name string, accounts ...string) (id,
 	account string) {
-	account = accountOf(accounts...)
+	account = firstAccount(accounts...)
 	if !strings.Contains(name, "@") {
 		return name, account
 	}

@@ -38,7 +38,7 @@ func (w *Webhooks) DeliveriesAbout(ctx context.Context, account string, bound bo
 	}
 	var refs []ref
 	for _, t := range targets {
-		if bound && accountOf(t.id) != account || !holds(t.accounts, account) {
+		if bound && endpointAccount(t.id) != account || !holds(t.accounts, account) {
 			continue
 		}
 		for _, id := range events {

@@ -218,7 +218,7 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	for _, n := range named {
 		t := &target{id: n.ID, url: n.URL, events: filter(n.Events), headers: n.Headers,
 			broken: n.Broken, woken: s.woken[n.ID], keys: func(time.Time) [][]byte { return d.service }}
-		if own := accountOf(n.ID); own != "" {
+		if own := endpointAccount(n.ID); own != "" {
 			t.accounts = []string{own}
 		}
 		s.switchOff(t)
@@ -249,7 +249,7 @@ func (d *directory) find(ctx context.Context, id string) (*target, error) {
 	if t := s.targets[id]; t != nil {
 		return t, nil
 	}
-	account := accountOf(id)
+	account := endpointAccount(id)
 	if account == "" && id != SettingsID {
 		return nil, nil
 	}

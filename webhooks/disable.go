@@ -41,7 +41,7 @@ func (w *Webhooks) disable(ctx context.Context, t *target, reason string, since 
 	if !since.IsZero() {
 		data.FailingSince = &since
 	}
-	e, err := event.New(newID(), event.WebhookDisabled, accountOf(t.id), now, data)
+	e, err := event.New(newID(), event.WebhookDisabled, endpointAccount(t.id), now, data)
 	if err != nil {
 		return err
 	}

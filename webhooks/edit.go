@@ -290,8 +290,8 @@ func (w *Webhooks) probeTarget(ctx context.Context, id string) (*target, error) 
 	return &target{id: id, url: e.URL, accounts: e.Accounts, headers: s.Headers, keys: s.keys}, nil
 }
 
-// accountOf returns the account whose own endpoint this is, or "" for any other endpoint.
-func accountOf(endpoint string) string {
+// endpointAccount returns the account whose own endpoint this is, or "" for any other endpoint.
+func endpointAccount(endpoint string) string {
 	account, ok := strings.CutPrefix(endpoint, accountPrefix)
 	if !ok {
 		return ""

@@ -15,14 +15,14 @@ const sampleID = "00000000000000000000000000"
 // "test": true, so that a receiver does nothing for it. webhookTest names only the endpoint.
 func sampleEvent(kind event.Type, t *target, now time.Time) (event.Event, error) {
 	if kind == event.WebhookTest {
-		return event.New(newID(), kind, accountOf(t.id), now, map[string]string{"endpoint": t.id})
+		return event.New(newID(), kind, endpointAccount(t.id), now, map[string]string{"endpoint": t.id})
 	}
 	account := "default"
 	switch {
 	case kind == event.AlertRaised || kind == event.AlertResolved:
 		account = ""
-	case accountOf(t.id) != "":
-		account = accountOf(t.id)
+	case endpointAccount(t.id) != "":
+		account = endpointAccount(t.id)
 	case len(t.accounts) > 0:
 		account = t.accounts[0]
 	}

@@ -101,7 +101,7 @@ func (m *migration) allTemplates() error {
 		return thing{id: t.ID + " " + t.Name,
 			find: func() error { _, err := api.GetTemplate.Do(m, m.client, t.ID); return err },
 			check: func() error {
-				if owner := accountOf(t.Account); t.Account != nil && !m.accounts[owner] {
+				if owner := templateAccount(t.Account); t.Account != nil && !m.accounts[owner] {
 					if _, err := api.GetAccount.Do(m, m.client, owner); err != nil {
 						return err
 					}

@@ -31,14 +31,14 @@ func templateVerbs() []verb {
 func templatesGrid(list []api.TemplateRow, now time.Time) grid {
 	g := newGrid("template", "name", "kind", "account", "format", "locales", "version", "changed")
 	for _, row := range list {
-		g.add(row.ID, row.Name, row.Kind, accountOf(row.Account), row.Format,
+		g.add(row.ID, row.Name, row.Kind, templateAccount(row.Account), row.Format,
 			orDash(strings.Join(row.Locales, " ")), row.Version, moment(row.Updated, now))
 	}
 	return g
 }
 
-// accountOf is the account of a template, or "-".
-func accountOf(account *string) string { return *cmp.Or(account, new("-")) }
+// templateAccount is the account of a template, or "-".
+func templateAccount(account *string) string { return *cmp.Or(account, new("-")) }
 
 // templateShowCmd shows one template.
 type templateShowCmd struct {

@@ -39,9 +39,9 @@ func (t *templatePushCmd) Run(s *session) error {
 	case kind != old.Kind:
 		return fmt.Errorf("%s is a %s, not a %s: delete it first, or push under another --id", old.ID, old.Kind,
 			kind)
-	case req.Account != nil && accountOf(old.Account) != *req.Account:
+	case req.Account != nil && templateAccount(old.Account) != *req.Account:
 		return fmt.Errorf("%s is a template of account %s, not of %s: push under another --id", old.ID,
-			accountOf(old.Account), *req.Account)
+			templateAccount(old.Account), *req.Account)
 	}
 	answer, err := api.UpdateTemplate.Do(s, s.client, wholePatch(req), req.ID)
 	asBefore := ""

@@ -225,7 +225,7 @@ func (c *Confirmations) late() error {
 // address was asked often enough for a day. Conflict, code NotSubscribed: it has no subscription to confirm.
 func (c *Confirmations) Again(ctx context.Context, bound string, of api.SubscriberAccount, subscriber,
 	listID string) (api.ConfirmationSent, error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return api.ConfirmationSent{}, err
 	}

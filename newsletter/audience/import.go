@@ -106,7 +106,7 @@ type importing struct {
 // prepare checks options.
 func (m *Imports) prepare(ctx context.Context, bound string, o *api.SubscriberImportOptions) (*importing,
 	error) {
-	account, err := accountOf(bound, o.Account)
+	account, err := requestAccount(bound, o.Account)
 	if err != nil {
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func (m *Imports) enlist(ctx context.Context, account string, state *importState
 // Get returns the progress of an import, while it runs and for a week. Unknown: NotFound.
 func (m *Imports) Get(ctx context.Context, bound string, of api.SubscriberAccount, id string) (
 	api.SubscriberImport, error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return api.SubscriberImport{}, err
 	}
@@ -190,7 +190,7 @@ const importsShown = 100
 func (m *Imports) List(ctx context.Context, bound string, of api.SubscriberAccount) (
 	api.SubscriberImports, error) {
 	list := api.SubscriberImports{Imports: []api.SubscriberImport{}}
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return list, err
 	}
@@ -225,7 +225,7 @@ func (m *Imports) List(ctx context.Context, bound string, of api.SubscriberAccou
 // A running one stops before its next batch of lines; what it applied stays.
 func (m *Imports) Stop(ctx context.Context, bound string, of api.SubscriberAccount, id string) (bool,
 	error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return false, err
 	}

@@ -31,7 +31,7 @@ type filter struct {
 
 // filterOf returns the filter of a query.
 func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.SubscriberQuery) (filter, error) {
-	account, err := accountOf(bound, q.Account)
+	account, err := requestAccount(bound, q.Account)
 	if err != nil {
 		return filter{}, err
 	}

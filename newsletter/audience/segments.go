@@ -58,7 +58,7 @@ var segmentIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 // Create stores a new segment. Invalid names the wrong fields, those of the rule as rule.and[1].tag. If the
 // id is in use: Conflict, code SegmentExists.
 func (s *Segments) Create(ctx context.Context, bound string, in api.Segment) (api.SegmentInfo, error) {
-	account, err := accountOf(bound, in.Account)
+	account, err := requestAccount(bound, in.Account)
 	if err != nil {
 		return api.SegmentInfo{}, err
 	}

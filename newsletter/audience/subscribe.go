@@ -198,7 +198,7 @@ func (s *Subscribers) takeBack(ctx context.Context, entries []suppression.Entry)
 // SourceAPI or SourcePage. It reports whether the subscriber was on it.
 func (s *Subscribers) Leave(ctx context.Context, bound string, of api.SubscriberAccount, subscriber,
 	listID, source string) (bool, error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return false, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// accountOf returns the account that a request is about.
-func accountOf(bound, account string) (string, error) {
+// requestAccount returns the account that a request is about.
+func requestAccount(bound, account string) (string, error) {
 	if bound != "" && account != "" && account != bound {
 		return "", notYours(account)
 	}
@@ -42,7 +42,7 @@ func (s *Subscribers) lookup(ctx context.Context, account, name string) (uint32,
 // Get returns a subscriber by id or address. Unknown: NotFound.
 func (s *Subscribers) Get(ctx context.Context, bound string, of api.SubscriberAccount, name string) (
 	api.Subscriber, error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return api.Subscriber{}, err
 	}
@@ -57,7 +57,7 @@ func (s *Subscribers) Get(ctx context.Context, bound string, of api.SubscriberAc
 // names the wrong fields. Conflict, code SubscriberExists: the address is taken.
 func (s *Subscribers) Create(ctx context.Context, bound string, in api.SubscriberRequest) (sub api.Subscriber,
 	created bool, err error) {
-	account, err := accountOf(bound, in.Account)
+	account, err := requestAccount(bound, in.Account)
 	if err != nil {
 		return sub, false, err
 	}
@@ -177,7 +177,7 @@ func (s *Subscribers) after(ctx context.Context, account string, c *change, d de
 // address is taken.
 func (s *Subscribers) Update(ctx context.Context, bound string, of api.SubscriberAccount, name string,
 	p api.SubscriberPatch) (api.Subscriber, error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return api.Subscriber{}, err
 	}
@@ -262,7 +262,7 @@ func (r *record) patch(p api.SubscriberPatch) error {
 // Subscribe puts a subscriber on lists.
 func (s *Subscribers) Subscribe(ctx context.Context, bound string, of api.SubscriberAccount, name string,
 	in api.SubscribeRequest) (api.Subscriber, error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return api.Subscriber{}, err
 	}
@@ -284,7 +284,7 @@ func (s *Subscribers) Subscribe(ctx context.Context, bound string, of api.Subscr
 // Delete removes a subscriber with all subscriptions, and reports whether there was one. Suppressions stay.
 func (s *Subscribers) Delete(ctx context.Context, bound string, of api.SubscriberAccount, name string) (bool,
 	error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return false, err
 	}
@@ -386,7 +386,7 @@ func (s *Subscribers) entries(ctx context.Context, account string, subs []subscr
 // Consents returns the history of the subscriptions of a subscriber.
 func (s *Subscribers) Consents(ctx context.Context, bound string, of api.SubscriberAccount, name string) (
 	api.ConsentHistory, error) {
-	account, err := accountOf(bound, of.Account)
+	account, err := requestAccount(bound, of.Account)
 	if err != nil {
 		return api.ConsentHistory{}, err
 	}
