@@ -300,8 +300,8 @@ func (r *round) askDigests(ctx context.Context) {
 		}
 		sent[f.queueID] = sent[f.queueID] || f.kind == event.MessageSent
 	}
-	var suspects []*letter
-	for _, one := range l.digests.letters {
+	var suspects []*digestMail
+	for _, one := range l.digests.digestMails {
 		if one.copies > 1 || !sent[ids[one.messageID]] {
 			suspects = append(suspects, one)
 		}

@@ -63,15 +63,15 @@ func (v *digested) digests(all *digests, order []*fact, doubted map[string]bool)
 	for _, one := range order {
 		f.add(one)
 	}
-	letters := f.letters()
-	for _, one := range letters {
-		v.letter(one, f)
+	digestMails := f.digestMails()
+	for _, one := range digestMails {
+		v.digestMail(one, f)
 	}
 	for _, run := range all.runs {
 		v.run(run, f)
 	}
-	v.eachPeriod(letters, f)
-	v.notices(letters, f)
+	v.eachPeriod(digestMails, f)
+	v.notices(digestMails, f)
 }
 
 func (f *digestFacts) add(one *fact) {
@@ -91,22 +91,22 @@ func (f *digestFacts) add(one *fact) {
 	}
 }
 
-// letters returns the mails that relays took, in an order that is always the same.
-func (f *digestFacts) letters() (out []*letter) {
-	for _, id := range slices.Sorted(maps.Keys(f.all.letters)) {
-		out = append(out, f.all.letters[id])
+// digestMails returns the mails that relays took, in an order that is always the same.
+func (f *digestFacts) digestMails() (out []*digestMail) {
+	for _, id := range slices.Sorted(maps.Keys(f.all.digestMails)) {
+		out = append(out, f.all.digestMails[id])
 	}
 	return out
 }
 
 // doubt reports whether Postroom says that the delivery of a mail is in doubt, or no longer knows.
-func (f *digestFacts) doubt(l *letter) bool {
+func (f *digestFacts) doubt(l *digestMail) bool {
 	q := f.queued[l.messageID]
 	return l.doubts != 0 || q != nil && f.doubted[q.queueID]
 }
 
-// letter judges one mail.
-func (v *digested) letter(l *letter, f digestFacts) {
+// digestMail judges one mail.
+func (v *digested) digestMail(l *digestMail, f digestFacts) {
 	if l.copies > 1 && !f.doubt(l) {
 		v.blame(l.reader, l.notices, &v.twoCopies, "mail %s was taken %d times, and nothing says doubt", l.messageID,
 			l.copies)
@@ -142,7 +142,7 @@ func (v *digested) run(run api.DigestRun, f digestFacts) {
 	}
 	copies := 0
 	for _, mail := range mails {
-		l := f.all.letters[mail.messageID]
+		l := f.all.digestMails[mail.messageID]
 		if l == nil {
 			continue
 		}
@@ -161,12 +161,12 @@ func (v *digested) run(run api.DigestRun, f digestFacts) {
 }
 
 // eachPeriod looks for two mails of a category in one period.
-func (v *digested) eachPeriod(letters []*letter, f digestFacts) {
+func (v *digested) eachPeriod(digestMails []*digestMail, f digestFacts) {
 	runs, had := map[string]api.DigestRun{}, map[string]string{}
 	for _, run := range f.all.runs {
 		runs[run.Run] = run
 	}
-	for _, l := range letters {
+	for _, l := range digestMails {
 		q := f.queued[l.messageID]
 		if q == nil {
 			continue
@@ -186,7 +186,7 @@ func (v *digested) eachPeriod(letters []*letter, f digestFacts) {
 }
 
 // categories are those of the events that a mail tells of.
-func (f *digestFacts) categories(l *letter) (out []string) {
+func (f *digestFacts) categories(l *digestMail) (out []string) {
 	for _, n := range l.notices {
 		if n < len(f.all.all) && f.all.all[n] != nil && !slices.Contains(out, f.all.all[n].category) {
 			out = append(out, f.all.all[n].category)
@@ -204,10 +204,10 @@ type account struct {
 }
 
 // notices judges the events.
-func (v *digested) notices(letters []*letter, f digestFacts) {
-	in := map[int][]*letter{}
+func (v *digested) notices(digestMails []*digestMail, f digestFacts) {
+	in := map[int][]*digestMail{}
 	accounts := make([]account, f.all.readers)
-	for _, l := range letters {
+	for _, l := range digestMails {
 		for _, n := range l.notices {
 			in[n] = append(in[n], l)
 		}
@@ -231,7 +231,7 @@ func (v *digested) notices(letters []*letter, f digestFacts) {
 }
 
 // notice judges one event.
-func (v *digested) notice(n *notice, in []*letter, a *account, f digestFacts) {
+func (v *digested) notice(n *notice, in []*digestMail, a *account, f digestFacts) {
 	sure := 0
 	for _, l := range in {
 		if !f.doubt(l) {

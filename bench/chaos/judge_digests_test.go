@@ -37,10 +37,10 @@ func (s scribe) queues(run, mail string) {
 
 // relay has a relay take a mail with some events.
 func (s scribe) relay(mail string, notices ...int) {
-	one := s.digests.letters[mail]
+	one := s.digests.digestMails[mail]
 	if one == nil {
-		one = &letter{messageID: mail, notices: notices}
-		s.digests.letters[mail] = one
+		one = &digestMail{messageID: mail, notices: notices}
+		s.digests.digestMails[mail] = one
 	}
 	one.copies++
 }
@@ -113,7 +113,7 @@ func TestJudgeOfDigests(t *testing.T) {
 		{"a mail taken twice, and the log of attempts says doubt", func(s scribe) {
 			s.sent("1", "now", 0, 1)
 			s.relay("m1")
-			s.digests.letters["m1"].doubts = 1
+			s.digests.digestMails["m1"].doubts = 1
 		}, digested{once: 2, runs: 1, mailed: 1}, ""},
 		{"a mail of no run", func(s scribe) { s.sent("1", "now", 0); s.relay("stray", 1) },
 			digested{once: 2, runs: 1, mailed: 1, runless: 1}, "mail stray is of no run"},
@@ -187,13 +187,13 @@ func TestLedgerOfDigests(t *testing.T) {
 	for n := range 13 {
 		l.handsIn(n, planNotice(1, n, 1))
 	}
-	l.lettered(0, []byte("Message-ID: <a@b>\r\nContent-Type: multipart/alternative; boundary=x\r\n\r\n--x\r\n"+
+	l.digestMailed(0, []byte("Message-ID: <a@b>\r\nContent-Type: multipart/alternative; boundary=x\r\n\r\n--x\r\n"+
 		"Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"+
 		"- n1=\r\n2n \r\n- n3n\r\n--x\r\nContent-Type: text/html\r\n\r\n<p>n4n</p>\r\n--x--\r\n"), "relay")
-	l.lettered(0, []byte("Message-ID: <c@d>\r\nContent-Type: text/plain\r\n\r\nn5n\r\n"), "relay")
+	l.digestMailed(0, []byte("Message-ID: <c@d>\r\nContent-Type: text/plain\r\n\r\nn5n\r\n"), "relay")
 	for id, want := range map[string][]int{"<a@b>": {12, 3}, "<c@d>": {5}} {
-		if one := l.digests.letters[id]; one == nil || one.copies != 1 {
-			t.Errorf("no letter %s", id)
+		if one := l.digests.digestMails[id]; one == nil || one.copies != 1 {
+			t.Errorf("no mail %s", id)
 		} else if diff := cmp.Diff(want, one.notices); diff != "" {
 			t.Errorf("%s: %s", id, diff)
 		}

@@ -29,8 +29,8 @@ type notice struct {
 	notes          []note
 }
 
-// letter is a mail of digests that relays took.
-type letter struct {
+// digestMail is a mail of digests that relays took.
+type digestMail struct {
 	messageID string
 	reader    int
 	notices   []int // that it tells of
@@ -41,16 +41,16 @@ type letter struct {
 
 // digests are the events and the mails of readers, and at the end the runs that Postroom tells of.
 type digests struct {
-	readers int
-	all     []*notice          // by number; nil: not handed in
-	letters map[string]*letter // by Message-ID
-	mails   int                // copies of letters
-	told    int                // answers to clients
-	runs    []api.DigestRun
+	readers     int
+	all         []*notice              // by number; nil: not handed in
+	digestMails map[string]*digestMail // by Message-ID
+	mails       int                    // copies of them
+	told        int                    // answers to clients
+	runs        []api.DigestRun
 }
 
 func newDigests(readers, events int) digests {
-	return digests{readers: readers, all: make([]*notice, events), letters: map[string]*letter{}}
+	return digests{readers: readers, all: make([]*notice, events), digestMails: map[string]*digestMail{}}
 }
 
 // reader is the id of a reader of digests, and before the @ of its address.
@@ -125,8 +125,8 @@ func planPreference(r *rand.Rand, now time.Time) *api.DigestPreference {
 // token is how a mail names an event.
 var token = regexp.MustCompile(`\bn(\d+)n\b`)
 
-// readLetter reads a mail of digests: its Message-ID, and the events that its text names.
-func readLetter(data []byte) (messageID string, notices []int, err error) {
+// readDigestMail reads a mail of digests: its Message-ID, and the events that its text names.
+func readDigestMail(data []byte) (messageID string, notices []int, err error) {
 	m, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
 		return "", nil, fmt.Errorf("read a mail of digests: %w", err)
@@ -204,9 +204,9 @@ func (l *ledger) answeredNotice(number int, by string, r api.DigestEventResult) 
 	})
 }
 
-// lettered notes that a relay took a mail to a reader, whatever it then said.
-func (l *ledger) lettered(to int, data []byte, how string) {
-	messageID, notices, err := readLetter(data)
+// digestMailed notes that a relay took a mail to a reader, whatever it then said.
+func (l *ledger) digestMailed(to int, data []byte, how string) {
+	messageID, notices, err := readDigestMail(data)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.digests.mails++
@@ -214,10 +214,10 @@ func (l *ledger) lettered(to int, data []byte, how string) {
 		l.oddities = append(l.oddities, fmt.Sprintf("mail to reader %d: %v", to, err))
 		return
 	}
-	one := l.digests.letters[messageID]
+	one := l.digests.digestMails[messageID]
 	if one == nil {
-		one = &letter{messageID: messageID, reader: to, notices: notices}
-		l.digests.letters[messageID] = one
+		one = &digestMail{messageID: messageID, reader: to, notices: notices}
+		l.digests.digestMails[messageID] = one
 	}
 	one.copies++
 	for _, number := range notices {

@@ -63,7 +63,7 @@ func (r *relays) write(worker string, c testsmtp.Command, a testsmtp.Action) {
 	}
 	if n := readerOf(recipientOf(c)); n >= 0 {
 		if c.Verb == "DOT" && (a.Store || usual) {
-			r.ledger.lettered(n, c.Data, via)
+			r.ledger.digestMailed(n, c.Data, via)
 		}
 		return
 	}
