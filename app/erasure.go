@@ -11,8 +11,9 @@ import (
 	"github.com/postroom/postroom/server/erasure"
 )
 
-// buildErasures joins the places of a person. Mail stops first. Then the send log is asked for the person
-// while the record of the subscriber is there, and events go before the deliveries that are made of them.
+// buildErasures joins the stores with data of a person. Mail stops first. Then the send log is asked for
+// the person while the record of the subscriber is there, and events go before the deliveries that are made
+// of them.
 func (a *App) buildErasures(context.Context) error {
 	var err error
 	a.erasures, err = erasure.New(erasure.Parts{
@@ -21,7 +22,7 @@ func (a *App) buildErasures(context.Context) error {
 			_, err := a.accounts.Get(ctx, account)
 			return err
 		},
-		Places: []erasure.Place{
+		Stores: []erasure.Store{
 			{Name: "suppressions", Erase: a.eraseSuppressions, Export: a.exportSuppressions},
 			{Name: "campaigns", Erase: a.eraseCampaigns, Export: a.exportCampaigns},
 			{Name: "subscribers", Erase: a.eraseSubscribers, Export: a.exportSubscribers},

@@ -1,12 +1,12 @@
 // Package erasure erases a person everywhere, and exports what is there of a person. A person is an address.
 //
-// An erasure is a durable task. It visits the places one after another ([Place]), and counts what each had of
-// the person. The first place stops all mail to the address by a keyed hash (package suppression). So nothing
-// comes in again behind the erasure. Places that read much, such as the email log, are read in pages.
+// An erasure is a durable task. It visits the stores one after another ([Store]), and counts what each had of
+// the person. The first store stops all mail to the address by a keyed hash (package suppression). So nothing
+// comes in again behind the erasure. Stores that read much, such as the email log, are read in pages.
 //
 // It promises that
-//   - an erasure that was accepted is finished, whatever process dies: another one goes on with the place
-//     that was interrupted. A place may be visited twice, and finds only what is left;
+//   - an erasure that was accepted is finished, whatever process dies: another one goes on with the store
+//     that was interrupted. A store may be visited twice, and finds only what is left;
 //   - one call more for the same person and account answers the erasure under way;
 //   - the receipt counts each thing once at least: counts are stored before what they count is erased. What a
 //     crash interrupted may be counted twice;
@@ -14,7 +14,7 @@
 //     does not reach. The address is stored sealed until the erasure ends, and then nowhere;
 //   - with an account, nothing of other accounts is touched.
 //
-// It never decides what a place has of a person: the packages of the places do.
+// It never decides what a store has of a person: the packages of the stores do.
 //
 // # Redis
 //
@@ -26,6 +26,6 @@
 //
 // # Failures
 //
-// A place that fails is tried again after some seconds; the receipt says why meanwhile. If Redis is
+// A store that fails is tried again after some seconds; the receipt says why meanwhile. If Redis is
 // unreachable, the lease ends and the erasure waits.
 package erasure

@@ -22,16 +22,16 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Place is where something of a person may be.
-type Place struct {
+// Store is where something of a person may be.
+type Store struct {
 	Name string // as the receipt shows what is searched
-	// Here returns nil if this process can visit the place, and Unavailable if only another one can. NotFound:
-	// there is no such place. Nil: every process can.
+	// Here returns nil if this process can visit the store, and Unavailable if only another one can. NotFound:
+	// there is no such store. Nil: every process can.
 	Here func(ctx context.Context) error
 	// Erase erases the person. It tallies each part before it erases it, so that a crash leaves nothing
 	// uncounted. It may be called again, and then finds what is left.
 	Erase func(ctx context.Context, w outbox.Whom, tally outbox.Tally) error
-	// Export adds what the place has of the person. Nil: that is in another place, too.
+	// Export adds what the store has of the person. Nil: that is in another store, too.
 	Export func(ctx context.Context, w outbox.Whom, into *api.PersonalData) error
 }
 
@@ -41,7 +41,7 @@ type Parts struct {
 	Ring *seal.Ring
 	// Digest returns the keyed hash of a text; see suppression.Store.
 	Digest func(ctx context.Context, text string) (string, error)
-	Places []Place // in the order in which they are visited
+	Stores []Store // in the order in which they are visited
 	// Remaining says in words where Postroom does not erase. account is empty for all accounts.
 	Remaining func(account string) []string
 	// Account returns NotFound for an account that does not exist.
@@ -54,7 +54,7 @@ type Options struct {
 	Registry prometheus.Registerer // nil: no metrics
 	Lease    time.Duration         // after which another process goes on; zero: 30 s
 	Every    time.Duration         // interval of looking for work; zero: 1 s
-	Again    time.Duration         // after a place that failed; zero: 5 s
+	Again    time.Duration         // after a store that failed; zero: 5 s
 	Now      func() time.Time      // the clock, for tests; nil: time.Now
 }
 
@@ -91,7 +91,7 @@ func New(parts Parts, o Options) (*Erasures, error) {
 type record struct {
 	api.Erasure
 	Sealed string         `json:"sealed,omitempty"` // the address, while it is under way
-	Step   int            `json:"step"`             // place that is visited
+	Step   int            `json:"step"`             // store that is visited
 	Counts map[string]int `json:"counts"`
 	Of     string         `json:"of"` // hash of account and address
 }
@@ -180,7 +180,7 @@ func (e *Erasures) read(ctx context.Context, id string) (r record, err error) {
 	return r, json.Unmarshal(text, &r)
 }
 
-// Export returns what there is of a person, within the account of a bound caller. It reads all places, which
+// Export returns what there is of a person, within the account of a bound caller. It reads all stores, which
 // may take a while. Unavailable: this process can't read one of them.
 func (e *Erasures) Export(ctx context.Context, bound string, in api.ErasureRequest) (api.PersonalData,
 	error) {
@@ -194,7 +194,7 @@ func (e *Erasures) Export(ctx context.Context, bound string, in api.ErasureReque
 		Messages: []api.LoggedMessage{}, Documents: []api.PersonalDocument{},
 		Deliveries: []api.PersonalDelivery{}, Suppressions: []api.Suppression{},
 		Remaining: slices.Clone(e.Remaining(w.Account))}
-	for _, p := range e.Places {
+	for _, p := range e.Stores {
 		if p.Export == nil {
 			continue
 		}

@@ -36,7 +36,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 // process is one of several on a Redis.
-func process(t *testing.T, db *redisdb.DB, places ...erasure.Place) *erasure.Erasures {
+func process(t *testing.T, db *redisdb.DB, places ...erasure.Store) *erasure.Erasures {
 	t.Helper()
 	ring, err := seal.New([]byte("a secret for tests of erasures, long"))
 	if err != nil {
@@ -46,7 +46,7 @@ func process(t *testing.T, db *redisdb.DB, places ...erasure.Place) *erasure.Era
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := erasure.New(erasure.Parts{DB: db, Ring: ring, Digest: stops.Digest, Places: places,
+	e, err := erasure.New(erasure.Parts{DB: db, Ring: ring, Digest: stops.Digest, Stores: places,
 		Remaining: func(string) []string { return []string{"backups"} },
 		Account: func(_ context.Context, account string) error {
 			if account == "none" {
@@ -71,8 +71,8 @@ func run(t *testing.T, e *erasure.Erasures) (stop func()) {
 	return stop
 }
 
-func has(n int, place string) erasure.Place {
-	return erasure.Place{Name: place, Erase: func(_ context.Context, _ outbox.Whom, tally outbox.Tally) error {
+func has(n int, place string) erasure.Store {
+	return erasure.Store{Name: place, Erase: func(_ context.Context, _ outbox.Whom, tally outbox.Tally) error {
 		return tally(place, n)
 	}}
 }
@@ -98,7 +98,7 @@ func TestErasureGoesOnInAnotherProcess(t *testing.T) {
 	db := testredis.New(t)
 	var visits atomic.Int32
 	inFirst := make(chan struct{})
-	first := process(t, db, has(2, "messages"), erasure.Place{Name: "documents",
+	first := process(t, db, has(2, "messages"), erasure.Store{Name: "documents",
 		Erase: func(ctx context.Context, _ outbox.Whom, tally outbox.Tally) error {
 			if err := tally("documents", 1); err != nil {
 				return err
@@ -107,7 +107,7 @@ func TestErasureGoesOnInAnotherProcess(t *testing.T) {
 			<-ctx.Done() // dies in the middle
 			return ctx.Err()
 		}})
-	second := process(t, db, has(2, "messages"), erasure.Place{Name: "documents",
+	second := process(t, db, has(2, "messages"), erasure.Store{Name: "documents",
 		Erase: func(_ context.Context, w outbox.Whom, tally outbox.Tally) error {
 			visits.Add(1)
 			if !w.Is("Ann.Quux@example.com") {
@@ -165,7 +165,7 @@ func TestKilledProcessLosesItsLease(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
 	stuck, release := make(chan struct{}), make(chan struct{})
-	first := process(t, db, erasure.Place{Name: "messages",
+	first := process(t, db, erasure.Store{Name: "messages",
 		Erase: func(_ context.Context, _ outbox.Whom, tally outbox.Tally) error {
 			close(stuck)
 			<-release
@@ -188,10 +188,10 @@ func TestKilledProcessLosesItsLease(t *testing.T) {
 func TestPlacesThatFailAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
-	e := process(t, testredis.New(t), erasure.Place{Name: "none", Here: func(context.Context) error {
+	e := process(t, testredis.New(t), erasure.Store{Name: "none", Here: func(context.Context) error {
 		return fault.New(fault.NotFound, "SearchOff", "none")
 	}, Erase: func(context.Context, outbox.Whom, outbox.Tally) error { panic("it is not there") }},
-		erasure.Place{Name: "messages", Erase: func(context.Context, outbox.Whom, outbox.Tally) error {
+		erasure.Store{Name: "messages", Erase: func(context.Context, outbox.Whom, outbox.Tally) error {
 			if tries.Add(1) < 3 {
 				return errors.New("cannot read <" + ann + ">")
 			}
@@ -211,7 +211,7 @@ func TestPlacesThatFailAreTriedAgain(t *testing.T) {
 
 func TestErasuresAreBoundToAccounts(t *testing.T) {
 	t.Parallel()
-	e := process(t, testredis.New(t), erasure.Place{Name: "subscribers",
+	e := process(t, testredis.New(t), erasure.Store{Name: "subscribers",
 		Export: func(_ context.Context, w outbox.Whom, into *api.PersonalData) error {
 			into.Suppressions = append(into.Suppressions, api.Suppression{Email: w.Address(),
 				SuppressionScope: api.SuppressionScope{Account: w.Account}})

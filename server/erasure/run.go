@@ -87,12 +87,12 @@ type job struct {
 	held string     // end of the lease, by which Redis knows its holder
 }
 
-// run visits the places that are left.
+// run visits the stores that are left.
 func (j *job) run(ctx context.Context) error {
 	ctx, release := j.e.leases.Hold(ctx, j)
 	defer release()
-	for j.Step < len(j.e.Places) {
-		err := j.visit(ctx, j.e.Places[j.Step])
+	for j.Step < len(j.e.Stores) {
+		err := j.visit(ctx, j.e.Stores[j.Step])
 		if errors.Is(context.Cause(ctx), lease.ErrLost) {
 			return nil
 		}
@@ -103,8 +103,8 @@ func (j *job) run(ctx context.Context) error {
 	return j.end(ctx)
 }
 
-// visit erases the person from one place.
-func (j *job) visit(ctx context.Context, p Place) error {
+// visit erases the person from one store.
+func (j *job) visit(ctx context.Context, p Store) error {
 	if p.Here != nil {
 		switch err := p.Here(ctx); {
 		case fault.Is(err, fault.NotFound):
@@ -117,14 +117,14 @@ func (j *job) visit(ctx context.Context, p Place) error {
 	if err := j.save(ctx, j.e.opts.Lease, 0); err != nil {
 		return err
 	}
-	tally := func(place string, n int) error { return j.tally(ctx, place, n) }
+	tally := func(store string, n int) error { return j.tally(ctx, store, n) }
 	if err := p.Erase(ctx, j.whom, tally); err != nil {
 		return err
 	}
 	return j.next(ctx)
 }
 
-// next goes on to the next place.
+// next goes on to the next store.
 func (j *job) next(ctx context.Context) error {
 	j.Step++
 	j.Trouble = ""
@@ -132,12 +132,12 @@ func (j *job) next(ctx context.Context) error {
 }
 
 // tally counts what is about to be erased, and stores the counts: after a crash nobody finds it again.
-func (j *job) tally(ctx context.Context, place string, n int) error {
+func (j *job) tally(ctx context.Context, store string, n int) error {
 	if j.Counts == nil {
 		j.Counts = map[string]int{}
 	}
-	j.Counts[place] += n
-	j.e.metrics.erased.WithLabelValues(place).Add(float64(n))
+	j.Counts[store] += n
+	j.e.metrics.erased.WithLabelValues(store).Add(float64(n))
 	if n == 0 {
 		return ctx.Err()
 	}
