@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -111,9 +112,7 @@ func (a *Accounts) Webhooks(ctx context.Context, id string) (string, error) {
 
 // find returns an account, usually from the cache.
 func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
-	if id == "" {
-		id = DefaultID
-	}
+	id = cmp.Or(id, DefaultID)
 	e, _, err := a.senders.Get(ctx, id, a.now(), func(ctx context.Context) (entry, bool, error) {
 		e, err := a.loadSender(ctx, id)
 		return e, err == nil && e.broken == nil, err // a broken one is read, and noticed, each time

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -55,9 +56,7 @@ func (a *Accounts) normalSenders(list []api.SenderRight) []api.SenderRight {
 	var out []api.SenderRight
 	for _, s := range list {
 		s.Sender, _ = normalSender(s.Sender) // it was checked
-		if s.Status == "" {
-			s.Status = api.SenderSet
-		}
+		s.Status = cmp.Or(s.Status, api.SenderSet)
 		if s.Since == nil {
 			s.Since = new(a.now().UTC().Truncate(time.Millisecond))
 		}

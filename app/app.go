@@ -129,9 +129,7 @@ type App struct {
 
 // New builds Postroom from its settings. On an error it closes everything opened so far.
 func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Version == "" {
 		o.Version = "dev"
 	}

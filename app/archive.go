@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 
@@ -24,9 +25,7 @@ func (a *App) buildArchive(ctx context.Context) error {
 		return nil
 	}
 	dir := c.Dir
-	if dir == "" {
-		dir = filepath.Join(a.cfg.Data, "archive")
-	}
+	dir = cmp.Or(dir, filepath.Join(a.cfg.Data, "archive"))
 	events, err := archive.New(a.db, archive.Options{Dir: dir, URL: c.URL.Reveal(), MaxSpool: int64(c.MaxSpool),
 		Logger: a.log, Registry: a.metrics})
 	if err != nil {

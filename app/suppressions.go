@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/postroom/postroom/accounts"
@@ -13,9 +14,7 @@ import (
 func newSuppressions(a *App) (*suppression.Store, error) {
 	c := a.cfg.Suppression
 	soft := c.SoftBounces
-	if soft == 0 {
-		soft = -1 // never, for suppression
-	}
+	soft = cmp.Or(soft, -1) // never, for suppression
 	return suppression.New(a.db, suppression.Options{
 		Instance: c.Scope == "instance", SoftBounces: soft, SoftWindow: c.SoftWindow, SoftExpiry: c.SoftExpiry,
 		HardExpiry: c.HardBounceExpiry, ComplaintExpiry: c.ComplaintExpiry, Ring: a.ring, Logger: a.log,

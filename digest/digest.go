@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"

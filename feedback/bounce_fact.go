@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -25,9 +26,7 @@ func (c claimed) entryOf(report bounce.Report, t statement, now time.Time) entry
 			MTA:        t.said.RemoteMTA,
 		},
 	}}
-	if e.Details.MTA == "" {
-		e.Details.MTA = report.ReportingMTA
-	}
+	e.Details.MTA = cmp.Or(e.Details.MTA, report.ReportingMTA)
 	if report.Kind == bounce.Complained {
 		c.complaint(&e, report.Feedback)
 	} else {

@@ -1,6 +1,7 @@
 package newsletter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"

@@ -195,9 +195,7 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 		fact.To = to
 	}
 	about := f.MessageID
-	if about == "" {
-		about = field // it is stored by itself
-	}
+	about = cmp.Or(about, field) // it is stored by itself
 	once := sha256.Sum256(fmt.Appendf(nil, "%s %s %t %s", f.Type, f.Details.BounceType, f.Details.Bot,
 		data.Recipient))
 	packed, err := fs.jsons.pack(about, fact)

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"regexp"
@@ -37,9 +38,7 @@ func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []
 		{"trackClicks", &added.Clicks, sh.TrackClicks, account.Clicks, clicks},
 	} {
 		asked := t.asked
-		if asked == nil {
-			asked = sh.Track
-		}
+		asked = cmp.Or(asked, sh.Track)
 		switch {
 		case asked != nil && *asked && !able:
 			wrong.Add(t.key, "needs a public address: set serviceUrl, or give baseUrl")

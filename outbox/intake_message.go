@@ -95,9 +95,7 @@ func (b *Batch) composeRaw(e *Entry) error {
 	sh.Gateway = cmp.Or(sh.Gateway, control.Gateway)
 	sh.Lane = cmp.Or(sh.Lane, api.Lane(control.Lane))
 	sh.Priority = cmp.Or(sh.Priority, api.Priority(control.Priority))
-	if sh.Track == nil {
-		sh.Track = control.TrackingEnabled
-	}
+	sh.Track = cmp.Or(sh.Track, control.TrackingEnabled)
 	return err
 }
 

@@ -244,9 +244,7 @@ func (b *Batch) mergeEntries(req, asked api.SubmitRequest) []Entry {
 			Key:         m.IdempotencyKey,
 			Fingerprint: func(*Batch) string { return entryFingerprints(common(), m, len(req.Metadata) > 0) },
 		}
-		if e.SendAt == nil {
-			e.SendAt = req.SendAt
-		}
+		e.SendAt = cmp.Or(e.SendAt, req.SendAt)
 		if len(e.Metadata) == 0 {
 			e.Metadata = req.Metadata
 		}

@@ -326,7 +326,7 @@ func (e *erasing) fields(ctx context.Context, what string, keys []string,
 			read[i] = pipe.HGetAll(ctx, key)
 		}
 		if err := execRead(ctx, pipe); err != nil {
-			return redisError(err, "read %s", what)
+			return redisError(err, "read "+what)
 		}
 		pipe = e.DB.Client().Pipeline()
 		for i, all := range read {
@@ -340,7 +340,7 @@ func (e *erasing) fields(ctx context.Context, what string, keys []string,
 			continue
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return redisError(err, "erase %s about a person", what)
+			return redisError(err, "erase "+what+" about a person")
 		}
 	}
 	return nil

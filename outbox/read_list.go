@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,9 +21,7 @@ import (
 // state completed, and without dead letters failed, selects the ended messages that the queue still shows;
 // without a state, the failed ones of these are in the list, too.
 func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
-	if q.PageSize == 0 {
-		q.PageSize = 20
-	}
+	q.PageSize = cmp.Or(q.PageSize, 20)
 	paused, err := rd.pausedQueues(ctx)
 	if err != nil {
 		return api.OutboxPage{}, err

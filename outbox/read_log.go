@@ -28,9 +28,7 @@ var statuses = map[api.MessageStatus]struct{ states, results []string }{
 // Messages returns a page of the log, newest message first: the messages in the outbox, and those that ended
 // at most Options.KeepEnded ago. With a tag or a search it reads the messages themselves, 100,000 at most.
 func (rd *Reader) Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error) {
-	if q.PageSize == 0 {
-		q.PageSize = 20
-	}
+	q.PageSize = cmp.Or(q.PageSize, 20)
 	found, err := rd.findLogged(ctx, q)
 	if err != nil {
 		return api.LogPage{}, redisError(err, "list the log")

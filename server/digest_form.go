@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"reflect"
@@ -81,9 +82,7 @@ func (f digestForm) apply(r digest.Reader) (digest.Reader, api.DigestRecipientRe
 	req := api.DigestRecipientRequest{Preferences: map[string]*api.DigestPreference{}}
 	if f.tz != nil {
 		zone := *f.tz
-		if zone == "" {
-			zone = "UTC"
-		}
+		zone = cmp.Or(zone, "UTC")
 		if _, err := schedule.Zone(zone); err != nil {
 			wrong = append(wrong, wrongField{name: digestZone, word: "wrongZone"})
 		} else if zone != r.TZ {

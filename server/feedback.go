@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -30,9 +31,7 @@ type feedbackRoutes struct {
 // unchanged.
 func (f feedbackRoutes) providerHook(c echo.Context) error {
 	name := provider.Name(c.Param("name"))
-	if name == "" {
-		name = provider.Generic
-	}
+	name = cmp.Or(name, provider.Generic)
 	if !f.feedback.Takes(name) { // before its body is read
 		c.Response().Header().Set(echo.HeaderConnection, "close")
 		return feedback.UnknownProvider()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -68,9 +69,7 @@ func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 			"error", err)
 	}
 	p.Error = http.StatusText(p.StatusCode)
-	if p.Message == "" {
-		p.Message = p.Error
-	}
+	p.Message = cmp.Or(p.Message, p.Error)
 	return p
 }
 

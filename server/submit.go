@@ -118,15 +118,11 @@ func (in *submitInput) settle(ctx context.Context, account string) error {
 
 // settleAccount sets the account. A bound token sends as its own account only.
 func (in *submitInput) settleAccount(bound, path string) error {
-	if in.Body.Account == "" {
-		in.Body.Account = path
-	}
+	in.Body.Account = cmp.Or(in.Body.Account, path)
 	if bound == "" {
 		return nil
 	}
-	if in.Body.Account == "" {
-		in.Body.Account = bound
-	}
+	in.Body.Account = cmp.Or(in.Body.Account, bound)
 	if in.Body.Account != bound || path != "" && path != bound {
 		return fault.New(fault.Forbidden, "", "Unauthorized account")
 	}

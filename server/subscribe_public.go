@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,9 +176,7 @@ func (s subscribeRoutes) postConfirm(c echo.Context) error {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, formBody)
 	token := c.QueryParam("t")
-	if token == "" {
-		token = c.FormValue("t")
-	}
+	token = cmp.Or(token, c.FormValue("t"))
 	ctx := r.Context()
 	found, err := s.asks.Read(ctx, token)
 	if err == nil {

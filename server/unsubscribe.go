@@ -184,9 +184,7 @@ func readRequest(c echo.Context, limit int64) (w unsubscribeRequest, err error) 
 		}
 		return w, errNoRequest
 	}
-	if w.token == "" {
-		w.token = r.PostForm.Get("t")
-	}
+	w.token = cmp.Or(w.token, r.PostForm.Get("t"))
 	switch from := unsubscribe.Scope(r.PostForm.Get("from")); from {
 	case unsubscribe.List, unsubscribe.All:
 		w.from = from

@@ -2,6 +2,7 @@ package smtpsend
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -117,9 +118,7 @@ func (r reply) enhanced() (code, words string) {
 		if c == "" {
 			continue
 		}
-		if code == "" {
-			code = c
-		}
+		code = cmp.Or(code, c)
 		if c == code {
 			lines[i] = rest
 		}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -35,9 +36,7 @@ type guideView struct {
 // guide shows a page of the documentation.
 func (p referencePages) guide(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("page")
-	if name == "" {
-		name = "index"
-	}
+	name = cmp.Or(name, "index")
 	if path.Ext(name) == ".png" {
 		return picture(w, name)
 	}

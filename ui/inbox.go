@@ -2,7 +2,6 @@ package ui
 
 import (
 	"crypto/subtle"
-	"errors"
 	"net/http"
 	"slices"
 	"sync/atomic"

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -158,9 +159,7 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request, id string) error {
 		w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the html
 	}
 	title := view.Message.Subject
-	if title == "" {
-		title = "Message " + id
-	}
+	title = cmp.Or(title, "Message "+id)
 	return u.show(w, r, http.StatusOK, "message", title, view)
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // How many of an endpoint's newest deliveries a search reads, and how many at a time.

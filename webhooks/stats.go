@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -19,9 +20,7 @@ const mostHours = 720
 // Stats returns the numbers of the requests to an endpoint, for so many hours back from now, the current one
 // included. Zero means 24. Each request counts in the hour in which it ended. Tests are not counted.
 func (w *Webhooks) Stats(ctx context.Context, endpoint string, hours int) (api.EndpointStats, error) {
-	if hours == 0 {
-		hours = 24
-	}
+	hours = cmp.Or(hours, 24)
 	if hours < 1 || hours > mostHours {
 		return api.EndpointStats{}, fault.InvalidField("hours", "must be 1 to %d", mostHours)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb/records"
 )
 

@@ -1,6 +1,7 @@
 package dkim
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
@@ -92,9 +93,7 @@ func readRecord(record string) (Published, error) {
 		return Published{}, errors.New("must begin with v=DKIM1")
 	}
 	p := Published{Kind: tags["k"], key: strings.Join(strings.Fields(tags["p"]), "")}
-	if p.Kind == "" {
-		p.Kind = RSA
-	}
+	p.Kind = cmp.Or(p.Kind, RSA)
 	if _, ok := tags["p"]; !ok {
 		return p, errors.New("has no key (p=): publish the whole record")
 	}

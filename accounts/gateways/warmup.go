@@ -1,6 +1,7 @@
 package gateways
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -44,9 +45,7 @@ func (r Relay) RateAt(now time.Time) limits.Rate {
 		return rate
 	}
 	growth := w.Growth
-	if growth == 0 {
-		growth = usualGrowth
-	}
+	growth = cmp.Or(growth, usualGrowth)
 	day := math.Floor(max(0, now.Sub(*w.Started).Hours()/24))
 	today := math.Floor(w.PerDay * math.Pow(growth, day))
 	if today > 1e9 || rate.PerDay > 0 && today >= rate.PerDay {

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -54,9 +55,7 @@ func (c Client) complete() (Client, error) {
 	if !known {
 		return c, fmt.Errorf("the provider %q is not known", c.Provider)
 	}
-	if c.TokenURL == "" {
-		c.TokenURL = p.tokenURL
-	}
+	c.TokenURL = cmp.Or(c.TokenURL, p.tokenURL)
 	if c.Scope == "" {
 		c.Scope = p.scope
 	}

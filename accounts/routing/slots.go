@@ -172,9 +172,7 @@ func (g *connectionLimits) leave(t *slot, how ending) {
 	case how == replied:
 		k.allowed, k.left = min(2*k.allowed, mostSlots), now
 		k.away, k.told = time.Time{}, false
-		if k.took == 0 {
-			k.took = took
-		}
+		k.took = cmp.Or(k.took, took)
 		k.took = (7*k.took + took) / 8
 	case how == silent || took > overdueAfter:
 		k.allowed = 1

@@ -38,9 +38,7 @@ const sender = "Demo Shop <shop@example.com>"
 
 // Run runs the tour. It returns nil when ctx ends; with Exit, an end before the end of the tour is an error.
 func Run(ctx context.Context, o Options) error {
-	if o.Out == nil {
-		o.Out = io.Discard
-	}
+	o.Out = cmp.Or(o.Out, io.Discard)
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:3000"
 	}

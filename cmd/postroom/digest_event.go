@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,9 +120,7 @@ func (t *eventsTaken) add(line int, r api.DigestEventResult) {
 	switch {
 	case !r.Success:
 		reason := r.Error
-		if reason == "" {
-			reason = r.Code
-		}
+		reason = cmp.Or(reason, r.Code)
 		t.refuse(line, reason)
 	case r.State == "immediate":
 		t.Immediate++

@@ -184,9 +184,7 @@ func readRelay(text string, old *api.SMTPServer, con *console) (*api.SMTPServer,
 		return relay, nil
 	}
 	relay.Preset = old.Preset
-	if relay.Auth == nil {
-		relay.Auth = old.Auth
-	}
+	relay.Auth = cmp.Or(relay.Auth, old.Auth)
 	if old.TLS != nil {
 		relay.TLS.CA, relay.TLS.PinSHA256, relay.TLS.MinVersion = old.TLS.CA, old.TLS.PinSHA256, old.TLS.MinVersion
 	}

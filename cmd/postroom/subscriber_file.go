@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -37,9 +38,7 @@ type subscribersImportCmd struct {
 
 func (c *subscribersImportCmd) options() api.SubscriberImportOptions {
 	id := c.ID
-	if id == "" {
-		id = strings.ToLower(rand.Text())
-	}
+	id = cmp.Or(id, strings.ToLower(rand.Text()))
 	return api.SubscriberImportOptions{ID: id, Account: c.Account, ListID: c.List, State: c.State,
 		Consent: c.Consent, Confirm: c.Confirm, Existing: c.Existing, Columns: c.Columns, Delimiter: c.Delimiter,
 		Charset: c.Charset, Tag: c.Tag, Resubscribe: c.Resubscribe, DryRun: c.DryRun}

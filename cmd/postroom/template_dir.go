@@ -65,9 +65,7 @@ func readTemplate(dir string) (api.TemplateRequest, error) {
 		}
 		req.ID = filepath.Base(whole)
 	}
-	if req.Name == "" {
-		req.Name = req.ID
-	}
+	req.Name = cmp.Or(req.Name, req.ID)
 	if req.Sample, err = readIfThere(filepath.Join(dir, sampleFile)); err != nil {
 		return req, err
 	}

@@ -1,6 +1,7 @@
 package bounce
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,9 +50,7 @@ func newJudge(now time.Time) judge {
 
 // recipient returns the meaning of one recipient's facts.
 func (c judge) recipient(f fact) (Recipient, smtpsend.Judgement) {
-	if f.address == "" {
-		f.address = f.original
-	}
+	f.address = cmp.Or(f.address, f.original)
 	f.diagnostic = strings.ToValidUTF8(f.diagnostic[:min(len(f.diagnostic), 2*maxDiagnostic)], "")
 	out := Recipient{
 		Address: f.address, Original: f.original, Action: f.action, RemoteMTA: f.remote,
@@ -165,9 +164,7 @@ func (c judge) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	worded = worded && !(q.code != 0 && strings.HasPrefix(w.subject, "1.") && aboutSender.MatchString(q.words))
 	usable := worded && w.code != 0 && !(passing && w.code >= 500)
 	given := q.enhanced
-	if given == "" {
-		given = f.status
-	}
+	given = cmp.Or(given, f.status)
 	if usable && q.code == 0 && (!aboutMailbox(given) || w.local) {
 		return c.ask(meant)
 	}
@@ -215,9 +212,7 @@ func (c judge) evidence(f fact, q quoted, status string, passing bool) smtpsend.
 	if (e.Enhanced == "" || vague(e.Enhanced)) && status[0] == byte('0'+e.Code/100) {
 		e.Enhanced = status
 	}
-	if e.Phase == "" {
-		e.Phase = f.phase
-	}
+	e.Phase = cmp.Or(e.Phase, f.phase)
 	if e.Phase == "" && aboutRecipient(e.Enhanced) {
 		e.Phase = smtpsend.PhaseRcpt
 	}

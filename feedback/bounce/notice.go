@@ -1,6 +1,7 @@
 package bounce
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -182,9 +183,7 @@ func (m *mail) readNotice() (Report, bool) {
 	if _, ok := findForm("other", "subject", m.subject()); ok && !m.returns() && name != "james" {
 		return Report{}, false
 	}
-	if name == "" {
-		name = "text"
-	}
+	name = cmp.Or(name, "text")
 	for i, f := range facts {
 		facts[i].action = action
 		if q, _ := findReply(f.diagnostic); action == ActionDelivered && q.code >= 400 {

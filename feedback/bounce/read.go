@@ -1,6 +1,7 @@
 package bounce
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -55,15 +56,11 @@ func (m *mail) collect() {
 		case p.media == "message/delivery-status", p.media == "message/global-delivery-status":
 			m.status = append(m.status, p)
 		case p.media == "message/feedback-report":
-			if m.feedback == nil {
-				m.feedback = p
-			}
+			m.feedback = cmp.Or(m.feedback, p)
 		case p.media == "message/rfc822", p.media == "message/global", p.media == "text/rfc822-headers",
 			p.media == "message/global-headers",
 			p.media == "text/rfc822-header", p.media == "message/rfc822-headers", p.media == "message/partial":
-			if m.returned == nil {
-				m.returned = p
-			}
+			m.returned = cmp.Or(m.returned, p)
 		case strings.HasPrefix(p.media, "text/") && m.returned == nil &&
 			p.header.get("content-disposition") != "attachment":
 			m.texts = append(m.texts, p)

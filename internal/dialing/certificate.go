@@ -1,6 +1,7 @@
 package dialing
 
 import (
+	"cmp"
 	"crypto/tls"
 	"log/slog"
 	"os"
@@ -27,9 +28,7 @@ type version struct {
 // LoadCertificate reads the certificate chain and its private key, both in PEM. A change is told to log; nil:
 // to nobody.
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	f := &Certificate{certFile: certFile, keyFile: keyFile, log: log}
 	f.read = f.versions()
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)

@@ -3,6 +3,7 @@
 package maildns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -68,9 +69,7 @@ func Tags(list string) (tags map[string]string, first string, err error) {
 			return nil, "", errors.New("is not a list of name=value; without any name twice")
 		}
 		tags[name] = strings.TrimSpace(value)
-		if first == "" {
-			first = name
-		}
+		first = cmp.Or(first, name)
 	}
 	return tags, first, nil
 }

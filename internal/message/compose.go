@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -17,9 +18,7 @@ func Compose(d Draft, random io.Reader) (*Composed, error) { return new(Composer
 
 // Compose is the function Compose, and keeps what further messages may have in common with this one.
 func (k *Composer) Compose(d Draft, random io.Reader) (*Composed, error) {
-	if random == nil {
-		random = rand.Reader
-	}
+	random = cmp.Or(random, rand.Reader)
 	if d.Date.IsZero() {
 		return nil, errors.New("compose: the draft has no date")
 	}

@@ -41,9 +41,7 @@ type Override struct {
 // name, all together. Any other error means that random failed (nil: crypto/rand) or that the override has no
 // Date. raw is only read.
 func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, error) {
-	if random == nil {
-		random = rand.Reader
-	}
+	random = cmp.Or(random, rand.Reader)
 	if o.Date.IsZero() {
 		return nil, Control{}, errors.New("take a raw message: the override has no date")
 	}

@@ -150,9 +150,7 @@ func mailgunHeaders(e *Event, s string) map[string]string {
 		value := asText(pair[1])
 		switch strings.ToLower(asText(pair[0])) {
 		case "message-id":
-			if e.ProviderMessageID == "" {
-				e.ProviderMessageID = value
-			}
+			e.ProviderMessageID = cmp.Or(e.ProviderMessageID, value)
 		case "x-mailgun-tag":
 			if len(e.Tags) < maxTags {
 				e.Tags = append(e.Tags, value)

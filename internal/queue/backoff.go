@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -51,9 +52,7 @@ func (b Backoff) plain(attempt int) float64 {
 	if base <= 0 {
 		base = 5 * time.Second
 	}
-	if factor == 0 {
-		factor = 2
-	}
+	factor = cmp.Or(factor, 2)
 	return float64(base) * math.Pow(math.Max(factor, 1), float64(attempt-1))
 }
 

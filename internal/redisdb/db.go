@@ -1,6 +1,7 @@
 package redisdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,30 +97,22 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 
 // complete sets the defaults and refuses invalid options.
 func (o Options) complete() (Options, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Dir == "" {
 		o.Dir = "data"
 	}
-	if o.Partitions == 0 {
-		o.Partitions = 1
-	}
+	o.Partitions = cmp.Or(o.Partitions, 1)
 	if o.PoolSize == 0 {
 		o.PoolSize = defaultPoolSize
 	}
-	if o.Fsync == "" {
-		o.Fsync = "everysec"
-	}
+	o.Fsync = cmp.Or(o.Fsync, "everysec")
 	if o.Partitions < 0 {
 		return o, fmt.Errorf("redis.partitions: %d is not a number of partitions, use 1 or more", o.Partitions)
 	}
 	if o.PoolSize < 0 {
 		return o, fmt.Errorf("redis pool size: %d is not a number of connections", o.PoolSize)
 	}
-	if o.WaitTimeout == 0 {
-		o.WaitTimeout = defaultWaitTimeout
-	}
+	o.WaitTimeout = cmp.Or(o.WaitTimeout, defaultWaitTimeout)
 	if o.WaitReplicas < 0 || o.WaitReplicas > 0 && o.URL == "" {
 		return o, fmt.Errorf("redis.waitReplicas: %d is not a number of replicas that this Redis can have",
 			o.WaitReplicas)

@@ -1,6 +1,7 @@
 package redisdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -154,9 +155,7 @@ func weakest(all []Durability) Durability {
 		if d.strength() < worst.strength() {
 			worst = d
 		}
-		if refusal == "" {
-			refusal = d.Refusal
-		}
+		refusal = cmp.Or(refusal, d.Refusal)
 		for _, w := range d.Warnings {
 			if !seen[w] {
 				seen[w] = true

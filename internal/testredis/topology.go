@@ -1,6 +1,7 @@
 package testredis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -174,9 +175,7 @@ const slots = 16384
 // Cluster is masters that share all slots evenly, with their replicas.
 func Cluster(t testing.TB, o Topology) *Group {
 	t.Helper()
-	if o.Masters == 0 {
-		o.Masters = 3
-	}
+	o.Masters = cmp.Or(o.Masters, 3)
 	g := &Group{scheme: "redis+cluster"}
 	for i := range o.Masters {
 		p := o.node(t)

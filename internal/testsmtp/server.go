@@ -1,6 +1,7 @@
 package testsmtp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -99,9 +100,7 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	addr := o.Addr
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
+	addr = cmp.Or(addr, "127.0.0.1:0")
 	var err error
 	if s.listener, err = net.Listen("tcp", addr); err != nil {
 		return nil, fmt.Errorf("testsmtp: %w", err)

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -106,9 +107,7 @@ func (f *filter) matches(r *record) bool {
 func (s *Subscribers) Page(ctx context.Context, bound string, q api.SubscriberQuery) (api.SubscriberPage,
 	error) {
 	size := min(max(0, q.PageSize), 1000)
-	if size == 0 {
-		size = 20
-	}
+	size = cmp.Or(size, 20)
 	page := api.SubscriberPage{PageSize: size, Subscribers: []api.Subscriber{}}
 	f, err := s.filterOf(ctx, bound, q)
 	if err != nil {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -49,9 +50,7 @@ func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.D
 // is a next page.
 func (d *Documents) question(q api.DocumentQuery) (Query, error) {
 	s := Query{Account: q.Account, Size: q.PageSize, Relevance: q.Sort == api.SortRelevance, Facets: true}
-	if s.Size == 0 {
-		s.Size = defaultPageSize
-	}
+	s.Size = cmp.Or(s.Size, defaultPageSize)
 	wrong := func(key, format string, args ...any) error {
 		return fault.InvalidField(key, format, args...)
 	}
@@ -92,9 +91,7 @@ func (d *Documents) Reachable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if indexer == "" {
-		indexer = "another process, or none"
-	}
+	indexer = cmp.Or(indexer, "another process, or none")
 	f := fault.New(fault.Unavailable, "SearchElsewhere",
 		"The embedded search index belongs to one process (%s), which is not this one. "+
 			"With the setting documents.store: opensearch every process can search", indexer)

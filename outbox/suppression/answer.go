@@ -132,9 +132,7 @@ func newEntries(bound string, list []api.NewSuppression) ([]Entry, error) {
 		if n.Expires != nil {
 			e.Expires = *n.Expires
 		}
-		if e.Reason == "" {
-			e.Reason = Manual
-		}
+		e.Reason = cmp.Or(e.Reason, Manual)
 		if e.Source == "" {
 			e.Source = "api"
 		}

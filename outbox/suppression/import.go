@@ -40,9 +40,7 @@ const (
 func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.SuppressionImportOptions) (
 	api.SuppressionImport, error) {
 	given := Entry{Reason: Reason(o.Reason), Account: o.Account, List: o.List, Source: o.Source}
-	if given.Reason == "" {
-		given.Reason = Manual
-	}
+	given.Reason = cmp.Or(given.Reason, Manual)
 	if given.Source == "" {
 		given.Source = "csv"
 	}
@@ -62,9 +60,7 @@ func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.Sup
 	}
 	i.state = importState{Account: bound, SuppressionImport: api.SuppressionImport{ID: o.ID, State: "running",
 		Started: s.now().UTC(), Errors: []api.BadLine{}}}
-	if i.state.ID == "" {
-		i.state.ID = strings.ToLower(rand.Text())
-	}
+	i.state.ID = cmp.Or(i.state.ID, strings.ToLower(rand.Text()))
 	err = i.run(ctx)
 	i.state.State = "done"
 	if err != nil {

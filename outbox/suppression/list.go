@@ -155,9 +155,7 @@ func (f Filter) normal() (Filter, error) {
 	if e.Address == "" && e.Domain == "" {
 		e.Domain = "example.com" // nothing to check
 	}
-	if e.Reason == "" {
-		e.Reason = Manual
-	}
+	e.Reason = cmp.Or(e.Reason, Manual)
 	if e, wrong = e.Normal("", time.Time{}); len(wrong) > 0 {
 		return f, fault.InvalidFields(wrong)
 	}

@@ -61,9 +61,7 @@ func NewOverview(parts OverviewParts, o OverviewOptions) (*Overview, error) {
 // Invalid: another number of days.
 func (o *Overview) Of(ctx context.Context, account string, days int) (api.Overview, error) {
 	now := o.now().UTC()
-	if days == 0 {
-		days = 1
-	}
+	days = cmp.Or(days, 1)
 	step := steps[days]
 	if step == 0 {
 		return api.Overview{}, fault.InvalidField("days", "must be 1, 7 or 30")

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/netip"
@@ -30,9 +31,7 @@ func (p *People) LoginExternal(ctx context.Context, x External, addr netip.Addr,
 		if err != nil {
 			return nil, err
 		}
-		if name == "" {
-			name = x.Name
-		}
+		name = cmp.Or(name, x.Name)
 		if !names.MatchString(name) {
 			return nil, forbidden("", "NameUnfit",
 				"The name that %s tells can't be one here: a name has up to 128 letters, digits or . _ - + @",

@@ -91,9 +91,7 @@ func (h hasher) hash(ctx context.Context, password string) (string, error) {
 // returns false.
 func (h hasher) matches(ctx context.Context, stored, password string) (bool, error) {
 	have := stored
-	if have == "" {
-		have = h.none
-	}
+	have = cmp.Or(have, h.none)
 	c, salt, want, err := parsePHC(have)
 	if err != nil {
 		return false, err

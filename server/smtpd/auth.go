@@ -2,6 +2,7 @@ package smtpd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -174,9 +175,7 @@ func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 	}
 	l.grant, l.tokenID, l.keyRequired = grant, grant.TokenID, grant.KeyRequired
 	l.bound, l.quota, l.quotaID = grant.Account != "", grant.Quota, grant.QuotaID
-	if l.account == "" {
-		l.account = grant.Account
-	}
+	l.account = cmp.Or(l.account, grant.Account)
 	switch {
 	case !grant.Allows(api.ScopeSMTP):
 		return fault.New(fault.Forbidden, "", "Unauthorized scope")

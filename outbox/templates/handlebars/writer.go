@@ -1,6 +1,9 @@
 package handlebars
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // writer collects the output. It indents the output of partials that are alone on an indented line.
 type writer struct {
@@ -23,9 +26,7 @@ func (w *writer) content(s string) bool {
 	}
 	for s != "" {
 		end := strings.IndexByte(s, '\n') + 1
-		if end == 0 {
-			end = len(s)
-		}
+		end = cmp.Or(end, len(s))
 		w.flush()
 		w.text = append(w.text, s[:end]...)
 		if s[end-1] == '\n' {
