@@ -220,7 +220,8 @@ func TestThePreviewAndTheRecipientsOfACampaign(t *testing.T) {
 	now := time.Now()
 	v := recipientsView{Campaign: info, States: recipientStates, Query: api.CampaignRecipientQuery{
 		State: "inDoubt", CursorQuery: api.CursorQuery{Cursor: "c1"}}, Recipients: []api.CampaignRecipient{{
-		Subscriber: "s1", Email: "ann@example.com", State: "inDoubt", QueueID: "Q1", Response: "<421>", Time: &now, Opened: true},
+		Subscriber: "s1", Email: "ann@example.com", State: "inDoubt", QueueID: "Q1", Response: "<421>",
+		Time: &now, Opened: true},
 		{Subscriber: "s2", State: "sent"}}, Export: "/v1/campaigns/spring/recipients/export"}
 	v.Top, v.Next = v.at(""), v.at("c2")
 	p = w.view("/campaigns/spring/recipients", "campaignrecipients", v, false)
