@@ -171,8 +171,8 @@ func list(ctx context.Context, b *bed, _ int) (values, error) {
 
 // bulk measures mail merges.
 func bulk(ctx context.Context, b *bed, n int) (values, error) {
-	const merge = 1000
-	n = max(n/merge, 1) * merge
+	merge := min(n, 1000)
+	n = n / merge * merge
 	return b.each(ctx, n, func() error {
 		err := rig.InParallel(ctx, n/merge, 2, func(ctx context.Context, k int) error {
 			r := api.SubmitRequest{Subject: "bench {{params.number}}", Text: body, Lane: api.Bulk}
@@ -183,6 +183,11 @@ func bulk(ctx context.Context, b *bed, n int) (values, error) {
 			answer, err := api.Submit.Do(ctx, b.client, r)
 			if err == nil && len(answer.MailMerge) != merge {
 				err = fmt.Errorf("%d answers to %d entries", len(answer.MailMerge), merge)
+			}
+			for _, entry := range answer.MailMerge {
+				if !entry.Success {
+					return fmt.Errorf("entry to %s: %s", entry.To.Address, entry.Error)
+				}
 			}
 			return err
 		})
