@@ -147,15 +147,6 @@ type Pending struct {
 // before.
 func (p Pending) Err() error { return p.result(nil) }
 
-// Existed reports, after the pipeline was executed, whether the ID was in the queue before, in any state.
-func (p Pending) Existed() bool {
-	if p.cmd == nil || p.cmd.Err() != nil {
-		return false
-	}
-	n, ok := p.cmd.Val().(int64)
-	return ok && n == 0
-}
-
 // result returns the error of the reply. A pipeline that failed as a whole may leave a command without a
 // reply; then failed is used.
 func (p Pending) result(failed error) error {

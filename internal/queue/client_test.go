@@ -133,8 +133,8 @@ func TestExistingIDIsSuccess(t *testing.T) {
 	if old.Err() != nil || fresh.Err() != nil {
 		t.Errorf("errors: %v, %v", old.Err(), fresh.Err())
 	}
-	if !old.Existed() || fresh.Existed() {
-		t.Errorf("existed: %v, %v; want true, false", old.Existed(), fresh.Existed())
+	if n := b.counts(t).Waiting; n != 2 {
+		t.Errorf("%d tasks wait, want x.1 and x.2", n)
 	}
 }
 
