@@ -215,7 +215,7 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 				t.Fatalf("%+v, %v", a, err)
 			}
 			tasks := b.store.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val()
-			if len(tasks) != 1 || !strings.HasSuffix(tasks[0], taskID(a.QueueID, secondEpoch)) {
+			if len(tasks) != 1 || !strings.HasSuffix(tasks[0], taskID(a.QueueID, firstEpoch)) {
 				t.Errorf("queued: %v", tasks)
 			}
 			if keys := b.store.DB.Client().Keys(t.Context(), "postroom:*:incoming:*").Val(); len(keys) > 0 {
@@ -226,42 +226,6 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 				t.Errorf("mailed %s", *to)
 			}
 		})
-	}
-}
-
-// TestTaskOfTheLookIsInHand: a worker takes the task that was queued with accept.lua, and finds no message.
-// It drops that task. The message is accepted after the look-up, with another task.
-func TestTaskOfTheLookIsInHand(t *testing.T) {
-	t.Parallel()
-	b, _ := setupCounted(t, testredis.New(t), Options{})
-	b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.Manual})
-	m := &newMessage{
-		id: newID(b.clock.Now(), 0), lane: api.Transactional, attempts: 10,
-		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test",
-			To: []string{"dead@x.test", "bob@x.test"}, Size: 1},
-		content: []byte("x"),
-	}
-	if err := b.Intake.encode(m); err != nil {
-		t.Fatal(err)
-	}
-	first := m.task
-	ask := b.Intake.enter(t.Context(), []*newMessage{m})
-	if len(ask) != 1 {
-		t.Fatal(m.result)
-	}
-	if errs := b.store.Queue.Enqueue(t.Context(), first); errs[0] != nil { // as if it could not be removed
-		t.Fatal(errs)
-	}
-	b.Intake.enter(t.Context(), b.Intake.withoutSuppressed(t.Context(), ask))
-	if m.result.Err != nil {
-		t.Fatal(m.result.Err)
-	}
-	if errs := b.store.Control.Delete(t.Context(), first.Queue, first.ID); errs[0] != nil { // as the worker does
-		t.Fatal(errs)
-	}
-	if tasks := b.store.DB.Client().Keys(t.Context(), "asynq:*:t:*").Val(); len(tasks) != 1 ||
-		!strings.HasSuffix(tasks[0], taskID(m.result.ID, secondEpoch)) {
-		t.Errorf("queued: %v", tasks)
 	}
 }
 

@@ -100,7 +100,6 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
 		return nil, queue.Verdict{}, redisError(err, "begin message "+id)
 	}
-	fresh := createdAt(id).Add(acceptedWithin)
 	keys := d.beginKeys(partition, id)
 	for waited := false; ; waited = true {
 		asked, now := d.clock.now(), d.clock.Now()
@@ -125,13 +124,6 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 			if !redisdb.Pause(ctx, due.Sub(now)) {
 				return nil, queue.NotNow(due), nil // the worker is stopping; the task keeps its time
 			}
-		case "UNKNOWN":
-			if now.After(fresh) {
-				return nil, queue.Drop(), nil
-			}
-			if waited || !redisdb.Pause(ctx, acceptPause) {
-				return nil, queue.NotNow(now.Add(time.Second)), nil
-			}
 		default: // LATER: another task will wake it; GONE, FAILED: the task outlived its message
 			return nil, queue.Drop(), nil
 		}
@@ -141,13 +133,6 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 // shortWait is the longest time that a worker waits for a message to be due. Beyond it, the task goes back to
 // the queue, which counts in seconds.
 const shortWait = 1200 * time.Millisecond
-
-// A task may come before its message: Redis has forgotten accept.lua and is given it again, or the two are on
-// different nodes of a Cluster. The worker waits for a moment, and then the task does.
-const (
-	acceptPause    = 20 * time.Millisecond
-	acceptedWithin = 5 * time.Second // later the task is dropped; the sweeper would queue another
-)
 
 // beginKeys are the KEYS of begin.lua.
 func (d *Delivery) beginKeys(partition int, id string) []string {

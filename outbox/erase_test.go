@@ -248,7 +248,7 @@ func TestAStalledWorkerBringsNobodyBack(t *testing.T) {
 	b.deliver(t, id)
 	b.sender.replies[bob] = ""
 	to := b.sentTo()
-	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, secondEpoch)})
+	b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, "2")})
 	if !slices.Equal(*to, []string{bob}) {
 		t.Errorf("mailed %v", *to)
 	}
@@ -307,7 +307,6 @@ func TestSubmitsDoNotStoreErasedAddresses(t *testing.T) {
 		if err != nil || a.Skipped == nil || a.NoneQueued() {
 			t.Fatalf("answered %+v, %v", a, err)
 		}
-		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, secondEpoch)})
 		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(a.QueueID, firstEpoch)})
 	}
 	if !slices.Equal(*to, []string{"bob@x.test", "bob@x.test"}) {

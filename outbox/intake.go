@@ -25,7 +25,6 @@ import (
 // entry for each message.
 type Intake struct {
 	*store
-	backlogs backlogs
 }
 
 // Sources of messages.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -27,18 +26,14 @@ type accepting struct {
 	args    acceptArgs
 	task    queue.Task
 	reply   *redisdb.Reply[accepted]
-	queued  *queue.Pending             // of a task that went along with the script
 	shares  int                        // how often its shared content was missing in Redis
 	stopped map[int]*suppression.Entry // its suppressed recipients, if they were asked for
 
 	quotaCheck *quotaCheck // what accept.lua must know of its quotas
-
-	backlogged bool // it waits in the backlog of its account, and its task is queued later
 }
 
-// The epoch of a message's first task, and that of the task that replaces it if recipients had to be looked
-// up.
-const firstEpoch, secondEpoch = "1", "2"
+// firstEpoch is the epoch of a message's first task.
+const firstEpoch = "1"
 
 // accept makes messages of one batch durable and queues their first tasks. Each message gets its result.
 //
@@ -82,10 +77,8 @@ func (in *Intake) accept(ctx context.Context, all []*newMessage, timeout time.Du
 // enter runs accept.lua for messages, in one pipeline. It returns those in which a recipient may be
 // suppressed.
 //
-// The task of a message that can't be refused is queued in the same pipeline, unless the account's last
-// message went to its backlog. Any other task is queued once
-// the message is known to be new: a task of a refused message would stay in a full Redis for as long as its
-// queue is paused, and a key that was used before must not queue a task.
+// The script queues the task of the message too. In a Cluster the queue is in another slot, so there the tasks
+// of the messages that were accepted are queued afterwards.
 func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessage) {
 	all = in.bringIn(ctx, all)
 	if len(all) == 0 {
@@ -94,13 +87,7 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 	pipe := in.DB.ReplicatedPipeline()
 	for _, m := range all {
 		m.args.Deadline = in.deadline(ctx)
-		m.reply, m.queued = acceptScript.Add(pipe, m.keys, m.args), nil
-		if m.mayBeRefused() || in.backlogs.has(m) {
-			continue
-		}
-		if pending, err := in.Queue.Append(ctx, pipe.Pipeliner(), m.task); err == nil {
-			m.queued = &pending
-		}
+		m.reply = acceptScript.Add(pipe, m.keys, m.args)
 	}
 	_ = pipe.Exec(ctx) // each command has its own error
 	var again, fresh []*newMessage
@@ -116,12 +103,11 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 			ask = append(ask, m)
 		case err != nil:
 			m.refuse(err)
-		case in.answer(ctx, m, answer):
+		case in.answer(ctx, m, answer) && m.args.Enqueue == "" && answer.Word != "BACKLOG":
 			fresh = append(fresh, m)
 		}
 	}
-	in.withdraw(ctx, ask)
-	in.enqueue(ctx, fresh)
+	in.enqueueAccepted(ctx, fresh)
 	if len(again) > 0 {
 		ask = append(ask, in.enter(ctx, again)...)
 	}
@@ -137,37 +123,18 @@ func (in *Intake) deadline(ctx context.Context) string {
 	return strconv.FormatInt(redisdb.Millis(in.clock.Now().Add(time.Until(end))), 10)
 }
 
-// withdraw deletes the tasks that were queued for messages that accept.lua did not accept. A worker that
-// holds such a task already finds no message and drops it.
-func (in *Intake) withdraw(ctx context.Context, ask []*newMessage) {
-	var tasks []task
-	for _, m := range ask {
-		if m.queued != nil {
-			tasks = append(tasks, task{queue: m.task.Queue, id: m.task.ID})
-		}
-	}
-	in.forget(ctx, tasks...)
-}
-
-// enqueue queues the tasks of accepted messages, unless that was done together with the script.
-func (in *Intake) enqueue(ctx context.Context, fresh []*newMessage) {
-	var owed []*newMessage
-	var tasks []queue.Task
-	for _, m := range fresh {
-		switch {
-		case m.backlogged:
-		case m.queued == nil:
-			owed, tasks = append(owed, m), append(tasks, m.task)
-		case m.queued.Err() == nil:
-			in.queued.note(m.partition, m.id)
-		}
-	}
-	if len(tasks) == 0 {
+// enqueueAccepted queues the tasks of accepted messages.
+func (in *Intake) enqueueAccepted(ctx context.Context, fresh []*newMessage) {
+	if len(fresh) == 0 {
 		return
 	}
-	for n, err := range in.Queue.Enqueue(ctx, tasks...) {
+	tasks := make([]queue.Task, len(fresh))
+	for i, m := range fresh {
+		tasks[i] = m.task
+	}
+	for i, err := range in.Queue.Enqueue(ctx, tasks...) {
 		if err == nil { // else the sweeper queues it
-			in.queued.note(owed[n].partition, owed[n].id)
+			in.queued.note(fresh[i].partition, fresh[i].id)
 		}
 	}
 }
@@ -178,8 +145,6 @@ func (in *Intake) answer(ctx context.Context, m *newMessage, key accepted) (fres
 		in.checked()
 	}
 	if key.Word != keyHit {
-		m.backlogged = key.Word == "BACKLOG"
-		in.backlogs.note(m)
 		in.handled.Add(1)
 		in.metrics.accepted.WithLabelValues("queued").Inc()
 		in.mail.queued(ctx, m.id, m.envelope, m.result.SendAt)
@@ -229,6 +194,12 @@ func (in *Intake) encode(m *newMessage) error {
 		return err
 	}
 	m.keys = []string{in.keys.message(m.partition, m.id)}
+	var step queue.Step
+	if in.DB.Together() {
+		if step, err = in.Queue.Step(context.Background(), m.task); err != nil {
+			return err
+		}
+	}
 	first := ""
 	if m.key != "" {
 		m.keys = append(m.keys, in.keys.idempotency(m.partition, m.key))
@@ -242,6 +213,8 @@ func (in *Intake) encode(m *newMessage) error {
 		Size:        max(m.size, 1), Token: tokenOf(m.quotas),
 		Shared: shared, Epoch: firstEpoch, Event: queued, Rank: rank(m.envelope.Priority),
 		Addressed: m.envelope.addressed(), KeepAddressed: in.opts.keepAddressed(),
+		Enqueue: step.Name, Task: step.Keys[0], Tasks: step.Keys[1],
+		Enqueue1: step.Values[0], Enqueue2: step.Values[1], Enqueue3: step.Values[2],
 	}
 	if !m.counted {
 		m.args.Day = now.UTC().Format(dayForm)
@@ -267,20 +240,13 @@ func (in *Intake) encodeContent(m *newMessage) (content []byte, shared string, e
 	return in.codec.seal([]byte(personal), contentName(m.id)), m.shared.name, err
 }
 
-// unlook changes the arguments of a message that accept.lua looked up: it must not look again, and the task
-// gets another epoch, because a worker may hold the first one.
+// unlook changes the arguments of a message that accept.lua looked up: it must not look again.
 func (m *newMessage) unlook() {
 	if m.look == nil {
 		return
 	}
 	m.keys = m.keys[:len(m.keys)-len(m.look.Keys)]
-	m.args.Epoch, m.args.LookEach, m.args.LookFields = secondEpoch, 0, nil
-	m.task.ID, m.look = taskID(m.id, secondEpoch), nil
-}
-
-// mayBeRefused reports whether accept.lua may answer anything but NEW or ASK.
-func (m *newMessage) mayBeRefused() bool {
-	return m.fingerprint != "" || m.args.LiveMost != "" || m.args.Quotas != "" || m.looksAtMemory()
+	m.args.LookEach, m.args.LookFields, m.look = 0, nil, nil
 }
 
 func (m *newMessage) looksAtMemory() bool { return m.args.MemoryShare != "" }
@@ -429,40 +395,4 @@ func (in *Intake) limit(partition int) string {
 		n++
 	}
 	return strconv.Itoa(n)
-}
-
-// backlogs are the accounts whose last message went to a backlog, as far as this process knows. The task of
-// their next message is probably not wanted. A wrong guess costs a round trip, or a task that a worker drops.
-type backlogs struct {
-	mu    sync.Mutex
-	known map[string]bool // by lane and account
-}
-
-// maxBacklogs bounds the memory of a process. Beyond it all are forgotten.
-const maxBacklogs = 10_000
-
-func (b *backlogs) has(m *newMessage) bool {
-	if m.envelope.Priority == api.High {
-		return false // there is more room for it
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.known[string(m.lane)+" "+m.envelope.Account]
-}
-
-func (b *backlogs) note(m *newMessage) {
-	if m.envelope.Priority == api.High {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	name := string(m.lane) + " " + m.envelope.Account
-	switch {
-	case !m.backlogged:
-		delete(b.known, name)
-		return
-	case b.known == nil || len(b.known) >= maxBacklogs:
-		b.known = map[string]bool{}
-	}
-	b.known[name] = true
 }

@@ -25,15 +25,6 @@ func newID(now time.Time, partition int) string {
 	return id[:24] + string(crockford[partition/len(crockford)]) + string(crockford[partition%len(crockford)])
 }
 
-// createdAt is when the message of an id was made.
-func createdAt(id string) time.Time {
-	u, err := ulid.ParseStrict(id[:24] + "00")
-	if err != nil {
-		return time.Time{}
-	}
-	return u.Timestamp()
-}
-
 // newEventID makes the id of an event: a ULID.
 func newEventID(now time.Time) string {
 	return ulid.MustNew(ulid.Timestamp(now), rand.Reader).String()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox/suppression"
 )
@@ -22,7 +23,7 @@ var prelude = lua("prelude")
 // The transitions of a message. The comments of each script explain its fields.
 var (
 	acceptScript = redisdb.NewScript[acceptArgs, accepted]("outbox/accept", lua("accept"), prelude,
-		suppression.LookLua)
+		suppression.LookLua, queue.StepLua)
 	mailingScript      = redisdb.NewScript[mailingArgs, outcomeWord]("outbox/mailing", lua("mailing"), prelude)
 	reserveScript      = redisdb.NewScript[reserveArgs, reserved]("outbox/reserve", lua("reserve"), prelude)
 	shareScript        = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
@@ -69,6 +70,7 @@ type (
 		Size                                                 int
 		Token, Day, Quotas, Partitions, Addressed            string
 		KeepAddressed                                        int
+		Enqueue, Task, Tasks, Enqueue1, Enqueue2, Enqueue3   string
 		LookEach                                             int `lua:",omitzero"`
 		LookFields                                           []string
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -69,11 +70,16 @@ func orNone(keep func(string) int) func(string) int {
 // queue nevertheless.
 func (c *Client) Enqueue(ctx context.Context, tasks ...Task) []error {
 	errs := make([]error, len(tasks))
-	pending := make([]Pending, len(tasks))
+	answers := make([]*redis.Cmd, len(tasks))
 	pipe := c.redis.Pipeline()
 	c.register(ctx, pipe, tasks)
 	for i, t := range tasks {
-		pending[i], errs[i] = c.Append(ctx, pipe, t)
+		k, err := c.compose(ctx, t)
+		if errs[i] = err; err == nil {
+			// With its source: so it works on a Redis that was just restarted or promoted. BenchmarkScript measures
+			// the cost: 1.5 µs on top of 7 for each task.
+			answers[i] = pipe.Eval(ctx, k.source, k.keys, k.args...)
+		}
 	}
 	if pipe.Len() == 0 {
 		return errs
@@ -81,25 +87,63 @@ func (c *Client) Enqueue(ctx context.Context, tasks ...Task) []error {
 	_, failed := pipe.Exec(ctx)
 	for i := range tasks {
 		if errs[i] == nil {
-			errs[i] = pending[i].result(failed)
+			errs[i] = enqueued(tasks[i], answers[i], failed)
 		}
 	}
 	return errs
 }
 
-// Append adds the enqueueing of one task to a pipeline, as exactly one command. The result is known after
-// the pipeline was executed. The error is that of a task that cannot be enqueued at all; then nothing was
-// added.
-// The command contains its script (EVAL). So it works on a Redis that was just restarted or promoted, in
-// pipelines without a NOSCRIPT fallback. BenchmarkScript measures the cost: 1.5 µs on top of 7 for each
-// task.
-func (c *Client) Append(ctx context.Context, p redis.Pipeliner, t Task) (Pending, error) {
+// Step is the enqueueing of one task, as a part of a script that has [StepLua] among its preludes: the record
+// and its task are then written together.
+type Step struct {
+	Name   string    // of the function in StepLua
+	Keys   [2]string // its KEYS
+	Values [3]string // its ARGV
+}
+
+// Step returns the enqueueing of a task. The error is that of a task that cannot be enqueued at all.
+func (c *Client) Step(ctx context.Context, t Task) (Step, error) {
 	k, err := c.compose(ctx, t)
 	if err != nil {
-		return Pending{}, err
+		return Step{}, err
 	}
-	return Pending{task: t.ID, queue: t.Queue, cmd: p.Eval(ctx, k.source, k.keys, k.args...)}, nil
+	s := Step{Name: stepNow, Keys: [2]string(k.keys)}
+	if !isPending(k.keys[1]) {
+		s.Name = stepLater
+	}
+	for i, value := range k.args {
+		if raw, ok := value.([]byte); ok {
+			value = string(raw)
+		}
+		s.Values[i] = fmt.Sprint(value)
+	}
+	return s, nil
 }
+
+// The functions of StepLua.
+const (
+	stepNow   = "enqueue_now"
+	stepLater = "enqueue_later"
+)
+
+// StepLua has asynq's own scripts for enqueueing as functions of their KEYS and ARGV: enqueue_now for a task
+// that is due, enqueue_later for one that is not.
+var StepLua = func() string {
+	lua, c := "", NewClient(nil, Options{})
+	for _, name := range []string{stepNow, stepLater} {
+		t := Task{Queue: Submit, Type: "x", ID: "x"}
+		if name == stepLater {
+			t.At = time.Now().Add(time.Hour)
+		}
+		k, err := c.compose(context.Background(), t)
+		if err != nil {
+			panic(err) // asynq would need Redis for it: TestCaptureSeesOneScriptCall
+		}
+		lua += "local function " + name + "(KEYS, ARGV)\n  " +
+			strings.ReplaceAll(strings.TrimSpace(k.source), "\n", "\n  ") + "\nend\n"
+	}
+	return lua
+}()
 
 // compose returns the script call with which asynq enqueues the task.
 func (c *Client) compose(ctx context.Context, t Task) (call, error) {
@@ -137,27 +181,17 @@ func (c *Client) register(ctx context.Context, p redis.Pipeliner, tasks []Task) 
 	}
 }
 
-// Pending is the result of an enqueue in a pipeline. It is unknown until the pipeline was executed.
-type Pending struct {
-	task, queue string
-	cmd         *redis.Cmd
-}
-
-// Err returns nil after the pipeline was executed if the task is in its queue, also if the ID was there
-// before.
-func (p Pending) Err() error { return p.result(nil) }
-
-// result returns the error of the reply. A pipeline that failed as a whole may leave a command without a
+// enqueued returns the error of an enqueueing. A pipeline that failed as a whole may leave a command without a
 // reply; then failed is used.
-func (p Pending) result(failed error) error {
-	err := p.cmd.Err()
-	if err == nil && p.cmd.Val() == nil {
+func enqueued(t Task, answer *redis.Cmd, failed error) error {
+	err := answer.Err()
+	if err == nil && answer.Val() == nil {
 		if err = failed; err == nil {
 			err = errNotExecuted
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("enqueue task %s in queue %s: %w", p.task, p.queue, err)
+		return fmt.Errorf("enqueue task %s in queue %s: %w", t.ID, t.Queue, err)
 	}
 	return nil
 }

@@ -115,24 +115,7 @@ func TestExistingIDIsSuccess(t *testing.T) {
 	if n := b.counts(t).Waiting; n != 1 {
 		t.Errorf("%d tasks wait, want 1", n)
 	}
-	pipe := b.redis.Pipeline()
-	old, err := b.client.Append(t.Context(), pipe, task("x.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := b.client.Append(t.Context(), pipe, task("x.2"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := old.Err(); err == nil {
-		t.Error("no error before the pipeline is executed")
-	}
-	if _, err := pipe.Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if old.Err() != nil || fresh.Err() != nil {
-		t.Errorf("errors: %v, %v", old.Err(), fresh.Err())
-	}
+	b.enqueue(t, task("x.1"), task("x.2"))
 	if n := b.counts(t).Waiting; n != 2 {
 		t.Errorf("%d tasks wait, want x.1 and x.2", n)
 	}
@@ -200,25 +183,41 @@ func TestEnqueueAfterScriptsAreLost(t *testing.T) {
 	}
 }
 
-// TestCaptureSeesOneScriptCall: Append leans on asynq making exactly one script call for an enqueue, with the
-// source at hand.
-func TestCaptureSeesOneScriptCall(t *testing.T) {
+// TestAStepWritesWhatEnqueueWrites: a script that runs a step leaves the same keys as Enqueue, and writes nothing
+// before that.
+func TestAStepWritesWhatEnqueueWrites(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
 	for _, k := range []Task{task("now"), {Queue: Submit, Type: "send", ID: "later",
 		At: time.Now().Add(time.Hour)}} {
-		pipe := b.redis.Pipeline()
-		if _, err := b.client.Append(t.Context(), pipe, k); err != nil {
+		b := setup(t)
+		s, err := b.client.Step(t.Context(), k)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if n := pipe.Len(); n != 1 {
-			t.Errorf("%s: %d commands, want 1", k.ID, n)
-		}
 		if n := b.redis.DBSize(t.Context()).Val(); n != 0 {
-			t.Errorf("%s: %d keys written before the pipeline was executed", k.ID, n)
+			t.Errorf("%s: %d keys written before the script ran", k.ID, n)
 		}
-		pipe.Discard()
+		if err := b.redis.Eval(t.Context(), StepLua+"return "+s.Name+"(KEYS, ARGV)", s.Keys[:], s.Values[0],
+			s.Values[1], s.Values[2]).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got := written(t, b, k)
+		b.redis.FlushDB(t.Context())
+		b.enqueue(t, k)
+		if want := written(t, b, k); !cmp.Equal(got, want) {
+			t.Errorf("%s: wrote %v, want %v", k.ID, got, want)
+		}
 	}
+}
+
+// written returns what an enqueued task left in Redis, but not when.
+func written(t *testing.T, b bench, k Task) []any {
+	t.Helper()
+	hash := b.redis.HGetAll(t.Context(), taskKey(Submit, k.ID)).Val()
+	_, dated := hash["pending_since"]
+	delete(hash, "pending_since")
+	return []any{hash, dated, b.redis.LRange(t.Context(), stateKey(Submit, Waiting), 0, -1).Val(),
+		b.redis.ZRangeWithScores(t.Context(), stateKey(Submit, Scheduled), 0, -1).Val()}
 }
 
 func TestEnqueueWithRedisAway(t *testing.T) {

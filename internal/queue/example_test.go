@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/postroom/postroom/internal/queue"
 )
 
@@ -28,24 +26,6 @@ func ExampleHandler() {
 	fmt.Println(deliver(context.Background(), queue.Task{Queue: queue.Submit, Type: "deliver", ID: "m1.1",
 		Payload: []byte("m1")}))
 	// Output: drop
-}
-
-// A wake-up rides in the pipeline that writes the record.
-func ExampleClient_Append() {
-	accept := func(ctx context.Context, c redis.UniversalClient, tasks *queue.Client) error {
-		pipe := c.Pipeline()
-		pipe.HSet(ctx, "postroom:{0}:message:m1", "state", "waiting")
-		wakeUp, err := tasks.Append(ctx, pipe, queue.Task{Queue: queue.Submit, Type: "deliver", ID: "m1.1",
-			Payload: []byte("m1")})
-		if err != nil {
-			return err
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
-		}
-		return wakeUp.Err()
-	}
-	_ = accept
 }
 
 func ExampleBackoff_Delay() {

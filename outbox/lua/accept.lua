@@ -3,7 +3,8 @@
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
 -- ARGV: id now deadline due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
--- ARGV: made size token day quotas partitions addressed keep_addressed event look_each look_fields...
+-- ARGV: made size token day quotas partitions addressed keep_addressed event
+-- ARGV: enqueue task tasks enqueue1 enqueue2 enqueue3 look_each look_fields...
 --   deadline      when the caller gives up, in milliseconds: later, nothing is accepted; '': never
 --   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
@@ -21,6 +22,8 @@
 --   quotas        the limits to keep to, see over; '': none
 --   partitions    how many partitions the script can see; '': its own
 --   addressed, keep_addressed  see note_addressed
+--   enqueue       asynq's script that queues the task, with its keys and its arguments; '': the caller queues it, if the
+--                 answer is NEW
 --   look_each     number of fields to read in each hash of the suppressions; '': none is read
 -- Answer: NEW
 -- Answer: BACKLOG
@@ -138,8 +141,11 @@ local backlog = state == 'waiting' and redis.call('ZCARD', backlog_key(at))
 if backlog and (backlog > 0 and rank ~= '-1' or is_full(at, under_way(at, backlog) - 1, window)) then
   word = BACKLOG
   put_off(at, id)
-else
+elseif enqueue == '' then
   redis.call('ZADD', prefix .. 'unqueued', now, id)
+else
+  local run = enqueue == 'enqueue_now' and enqueue_now or enqueue_later
+  run({task, tasks}, {enqueue1, enqueue2, enqueue3})
 end
 if key then
   redis.call('SET', key, table.concat({stored(fingerprint), '', memo}, ' '))

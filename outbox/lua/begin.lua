@@ -7,15 +7,13 @@
 -- Answer: GO fence attempts max gateway lapsed began lost doubts scheduled envelope content status lane reservation
 -- Answer: GO urgent created old_doubts shared cleared passes due
 -- Answer: GONE
--- Answer: UNKNOWN
 -- Answer: FAILED
 -- Answer: EARLY due
 -- Answer: HELD lease
 -- Answer: LATER
 --   GO       content '': to be read in pieces; cleared 1: accept.lua found no recipient suppressed, and none was added
 --            passes 1: it goes before messages that wait in a line for a relay
---   GONE     it ended
---   UNKNOWN  it never existed, or is being accepted: its task may be there first (see Intake.enter)
+--   GONE     it ended, or never existed
 --   FAILED   it is a dead letter
 --   HELD     another attempt has it, until lease
 --   LATER    it is in the backlog of its account
@@ -24,10 +22,7 @@
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
   'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank', 'woken', 'size')
-if not m[1] then
-  if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return GONE end
-  return UNKNOWN
-end
+if not m[1] then return GONE end
 if m[1] == 'failed' then return FAILED end
 local due, lease = m[2], m[3]
 if m[1] == 'active' then return HELD end
@@ -50,7 +45,6 @@ local lost, doubts, scheduled, lane, created = m[9] or '0', m[10] or '0', m[11],
 local fence, reservation, urgent = tostring(tonumber(m[14]) + 1), m[15] or '', m[16] or ''
 local old_doubts, shared = m[19] or '0', m[20] or ''
 move(id, at, 'active', lease_until)
-redis.call('ZREM', prefix .. 'unqueued', id)
 redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', lease_until, 'began', now, 'doubt', '')
 if m[15] or m[16] or m[17] or m[23] then redis.call('HDEL', KEYS[1], 'reservation', 'urgent', 'reason', 'held', 'woken') end
 local passes = (m[16] or m[23] or at.rank == '-1') and '1' or ''
