@@ -520,15 +520,25 @@ type slowSubmits time.Duration
 
 func (slowSubmits) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (slowSubmits) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (s slowSubmits) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		s.delay(cmd)
+		return err
+	}
+}
 
 func (s slowSubmits) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
-		if strings.Contains(fmt.Sprint(cmds), "asynq:{submit") {
-			time.Sleep(time.Duration(s))
-		}
+		s.delay(cmds...)
 		return err
+	}
+}
+
+func (s slowSubmits) delay(cmds ...redis.Cmder) {
+	if strings.Contains(fmt.Sprint(cmds), "asynq:{submit") {
+		time.Sleep(time.Duration(s))
 	}
 }
 

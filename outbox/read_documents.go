@@ -34,14 +34,28 @@ const (
 	firstPiece = seal.BoxHead + firstBlock + seal.BoxTag + 1
 )
 
+// documentsAtOnce is how many messages are read together: one command has the records of all of a partition.
+const documentsAtOnce = 500
+
 // Documents reads messages, live or in the log; others are left out. The text of a live message is read from
 // its content. The text of an ended message is kept until Indexed.
-func (rd *Reader) Documents(ctx context.Context, ids []string) ([]Document, error) {
-	known := slices.DeleteFunc(entriesOf(ids), func(e entry) bool {
-		_, ok := partitionOf(e.id, rd.DB.Partitions())
+func (rd *Reader) Documents(ctx context.Context, ids []string) (all []Document, _ error) {
+	known := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		_, ok := partitionOf(id, rd.DB.Partitions())
 		return !ok
 	})
-	rows, err := rd.readLog(ctx, known)
+	for some := range slices.Chunk(known, documentsAtOnce) {
+		docs, err := rd.documents(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, docs...)
+	}
+	return all, nil
+}
+
+func (rd *Reader) documents(ctx context.Context, ids []string) ([]Document, error) {
+	rows, err := rd.readLog(ctx, entriesOf(ids))
 	if err != nil {
 		return nil, redisError(err, "read messages for the search index")
 	}
@@ -61,31 +75,12 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 	if rd.opts.KeepText == 0 {
 		return nil
 	}
-	pipe := rd.DB.Client().Pipeline()
-	found := make([]*redis.StringCmd, len(rows))
-	for i, r := range rows {
-		key := rd.keys.content(r.partition, r.id)
-		switch {
-		case r.ended != 0:
-			found[i] = pipe.HGet(ctx, rd.keys.texts(r.partition), r.id)
-		case r.shared == "":
-			found[i] = pipe.GetRange(ctx, key, 0, wholeText)
-		default:
-			found[i] = pipe.Get(ctx, key)
-		}
-	}
-	if err := execRead(ctx, pipe); err != nil {
+	found, err := rd.packedTexts(ctx, rows)
+	if err != nil {
 		return redisError(err, "read texts for the search index")
 	}
-	contents, err := shortContents(ctx, rd.store, rows, found)
-	if err != nil {
-		return redisError(err, "read contents for the search index")
-	}
 	for i, r := range rows {
-		packed := found[i].Val()
-		if packed == keptContent {
-			packed += contents[r.id]
-		}
+		packed := found[r.id]
 		if packed == "" || packed == keptContent { // it ended meanwhile, or its text was not kept
 			continue
 		}
@@ -99,26 +94,47 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 	return nil
 }
 
-// shortContents reads the contents that stayed for the search index, by the ids of their messages.
-func shortContents(ctx context.Context, s *store, rows []row, texts []*redis.StringCmd) (map[string]string,
-	error) {
-	pipe, got := s.DB.Client().Pipeline(), map[string]*redis.StringCmd{}
-	for i, r := range rows {
-		if r.ended != 0 && texts[i].Val() == keptContent {
-			got[r.id] = pipe.Get(ctx, s.keys.content(r.partition, r.id))
+// packedTexts reads what there is of the texts of messages, by id: of a live one its content, of an ended one the
+// kept text, or keptContent and its content.
+func (rd *Reader) packedTexts(ctx context.Context, rows []row) (map[string]string, error) {
+	pipe, found := rd.DB.Client().Pipeline(), map[string]string{}
+	live, ended := map[string]*redis.StringCmd{}, []string(nil)
+	for _, r := range rows {
+		key := rd.keys.content(r.partition, r.id)
+		switch {
+		case r.ended != 0:
+			ended = append(ended, r.id)
+		case r.shared == "":
+			live[r.id] = pipe.GetRange(ctx, key, 0, wholeText)
+		default:
+			live[r.id] = pipe.Get(ctx, key)
 		}
 	}
-	if len(got) == 0 {
-		return nil, nil
+	parts, texts := rd.byPartition(ended), map[int]*redis.SliceCmd{}
+	for p, ids := range parts {
+		texts[p] = pipe.HMGet(ctx, rd.keys.texts(p), ids...)
 	}
 	if err := execRead(ctx, pipe); err != nil {
 		return nil, err
 	}
-	contents := make(map[string]string, len(got))
-	for id, cmd := range got {
-		contents[id] = cmd.Val()
+	for id, cmd := range live {
+		found[id] = cmd.Val()
 	}
-	return contents, nil
+	var stayed []string
+	for id, text := range valuesOf(parts, texts) {
+		if found[id] = text; text == keptContent {
+			stayed = append(stayed, id)
+		}
+	}
+	pipe = rd.DB.Client().Pipeline()
+	contents := rd.getAll(ctx, pipe, stayed, rd.keys.content)
+	if err := execRead(ctx, pipe); err != nil {
+		return nil, err
+	}
+	for id, content := range contents() {
+		found[id] += content
+	}
+	return found, nil
 }
 
 // excerpt returns the text of a message: the kept text, the text rendered from shared content, or the text of
@@ -161,15 +177,11 @@ func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, er
 
 // Indexed deletes the kept texts of ended messages, because the search index has them.
 func (rd *Reader) Indexed(ctx context.Context, ids []string) error {
-	parts := make(map[int][]string)
-	for _, id := range ids {
-		if p, ok := partitionOf(id, rd.DB.Partitions()); ok {
-			parts[p] = append(parts[p], id)
-		}
-	}
 	pipe := rd.DB.Pipeline()
-	for p, some := range parts {
-		indexedScript.Add(pipe, []string{rd.keys.texts(p)}, some)
+	for p, of := range rd.byPartition(ids) {
+		for some := range slices.Chunk(of, documentsAtOnce) {
+			indexedScript.Add(pipe, []string{rd.keys.texts(p)}, some)
+		}
 	}
 	return redisError(pipe.Exec(ctx), "delete texts that are indexed")
 }

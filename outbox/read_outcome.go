@@ -33,16 +33,25 @@ func (rd *Reader) outcomeIndexes(q api.LogQuery) (all []index) {
 
 // addOutcomes reads the outcomes of messages.
 func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
+	some, err := rd.withFacts(ctx, rows)
+	if err != nil || len(some) == 0 {
+		return redisError(err, "look for facts about messages")
+	}
 	named := make([]*redis.StringCmd, len(rows))
 	pipe := rd.DB.Client().Pipeline()
 	for i, r := range rows {
-		named[i] = pipe.HGet(ctx, rd.keys.facts(r.partition, r.id), outcomeField)
+		if some[r.partition] {
+			named[i] = pipe.HGet(ctx, rd.keys.facts(r.partition, r.id), outcomeField)
+		}
 	}
 	if err := execRead(ctx, pipe); err != nil {
 		return redisError(err, "read the outcomes of messages")
 	}
 	pipe, facts := rd.DB.Client().Pipeline(), map[int]*redis.StringCmd{}
 	for i, r := range rows {
+		if named[i] == nil {
+			continue
+		}
 		if words := strings.Fields(named[i].Val()); len(words) == 3 {
 			rows[i].outcome = &api.Outcome{Status: api.MessageStatus(words[1])}
 			facts[i] = pipe.HGet(ctx, rd.keys.facts(r.partition, r.id), words[2])
@@ -72,6 +81,28 @@ func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
 		rows[i].outcome = o
 	}
 	return nil
+}
+
+// withFacts returns the partitions in which there are facts about any of the messages. Most messages have none.
+func (rd *Reader) withFacts(ctx context.Context, rows []row) (map[int]bool, error) {
+	keys := map[int][]string{}
+	for _, r := range rows {
+		keys[r.partition] = append(keys[r.partition], rd.keys.facts(r.partition, r.id))
+	}
+	pipe, counts := rd.DB.Client().Pipeline(), map[int]*redis.IntCmd{}
+	for p, some := range keys {
+		counts[p] = pipe.Exists(ctx, some...)
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return nil, err
+	}
+	found := map[int]bool{}
+	for p, n := range counts {
+		if n.Val() > 0 {
+			found[p] = true
+		}
+	}
+	return found, nil
 }
 
 // addRecipientOutcomes sets what was reported about each recipient of a message, by the events of its facts.

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/postroom/postroom/api"
@@ -26,42 +27,61 @@ func execRead(ctx context.Context, pipe redis.Pipeliner) error {
 	return nil
 }
 
-// readLog reads messages, live or ended, in order. Messages that were deleted meanwhile are left out. A
-// message that was live in its index and has ended since is read from the log.
-func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
-	var live []entry
-	for _, e := range entries {
-		if !e.ended {
-			live = append(live, e)
+// byPartition returns the ids of messages by partition.
+func (s *store) byPartition(ids []string) map[int][]string {
+	parts := map[int][]string{}
+	for _, id := range ids {
+		p := s.partition(id)
+		parts[p] = append(parts[p], id)
+	}
+	return parts
+}
+
+// getAll adds to a pipeline the reading of a key of each message, with one command for each partition. After
+// the pipeline was executed the function returns the values by id. Those of missing keys are empty.
+func (s *store) getAll(ctx context.Context, pipe redis.Pipeliner, ids []string,
+	key func(p int, id string) string) func() map[string]string {
+	parts, got := s.byPartition(ids), map[int]*redis.SliceCmd{}
+	for p, some := range parts {
+		keys := make([]string, len(some))
+		for i, id := range some {
+			keys[i] = key(p, id)
 		}
+		got[p] = pipe.MGet(ctx, keys...)
+	}
+	return func() map[string]string { return valuesOf(parts, got) }
+}
+
+// valuesOf returns the values that were read of each partition's ids, by id.
+func valuesOf(parts map[int][]string, got map[int]*redis.SliceCmd) map[string]string {
+	values := map[string]string{}
+	for p, some := range parts {
+		for i, value := range texts(got[p]) {
+			values[some[i]] = value
+		}
+	}
+	return values
+}
+
+// readLog reads messages, live or ended, in order. Messages that were deleted meanwhile are left out.
+func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
+	rows := make(map[string]row, len(entries))
+	live, err := s.readEnded(ctx, entries, rows)
+	if err != nil {
+		return nil, err
 	}
 	found, err := s.readRows(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	rows := make(map[string]row, len(entries))
 	for _, r := range found {
 		rows[r.id] = r
 	}
-	pipe := s.DB.Client().Pipeline()
-	got := make(map[string]*redis.StringCmd, len(entries)-len(rows))
-	for _, e := range entries {
-		if _, ok := rows[e.id]; !ok {
-			got[e.id] = pipe.Get(ctx, s.keys.ended(s.partition(e.id), e.id))
-		}
-	}
-	if err := execRead(ctx, pipe); err != nil {
-		return nil, err
-	}
-	for id, cmd := range got {
-		if len(cmd.Val()) == 0 {
-			continue
-		}
-		var e ended
-		if err := s.jsons.unpack(id, []byte(cmd.Val()), &e); err != nil {
+	if len(found) < len(live) { // some may have ended meanwhile
+		live = slices.DeleteFunc(live, func(e entry) bool { _, ok := rows[e.id]; return ok })
+		if _, err := s.readEnded(ctx, live, rows); err != nil {
 			return nil, err
 		}
-		rows[id] = e.row(id, s.partition(id))
 	}
 	out := make([]row, 0, len(rows))
 	for _, e := range entries {
@@ -70,6 +90,29 @@ func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 		}
 	}
 	return out, nil
+}
+
+// readEnded adds the messages that are in the log to rows, and returns the others.
+func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]row) (others []entry, _ error) {
+	pipe := s.DB.Client().Pipeline()
+	got := s.getAll(ctx, pipe, idsOf(entries), s.keys.ended)
+	if err := execRead(ctx, pipe); err != nil {
+		return nil, err
+	}
+	records := got()
+	for _, e := range entries {
+		record := records[e.id]
+		if record == "" {
+			others = append(others, e)
+			continue
+		}
+		var ended ended
+		if err := s.jsons.unpack(e.id, []byte(record), &ended); err != nil {
+			return nil, err
+		}
+		rows[e.id] = ended.row(e.id, s.partition(e.id))
+	}
+	return others, nil
 }
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
@@ -166,23 +209,21 @@ func (s *store) readRows(ctx context.Context, entries []entry) ([]row, error) {
 		return nil, nil
 	}
 	pipe := s.DB.Client().Pipeline()
-	hashes := make([]*redis.SliceCmd, len(entries))
-	envelopes, statuses := make([]*redis.StringCmd, len(entries)), make([]*redis.StringCmd, len(entries))
-	for i, e := range entries {
-		p := s.partition(e.id)
-		hashes[i] = pipe.HMGet(ctx, s.keys.message(p, e.id), recordFields...)
-		envelopes[i] = pipe.Get(ctx, s.keys.envelope(p, e.id))
-		statuses[i] = pipe.Get(ctx, s.keys.status(p, e.id))
+	hashes, ids := make([]*redis.SliceCmd, len(entries)), idsOf(entries)
+	for i, id := range ids {
+		hashes[i] = pipe.HMGet(ctx, s.keys.message(s.partition(id), id), recordFields...)
 	}
+	gotEnvelopes := s.getAll(ctx, pipe, ids, s.keys.envelope)
+	gotStatuses := s.getAll(ctx, pipe, ids, s.keys.status)
 	if err := execRead(ctx, pipe); err != nil {
 		return nil, err
 	}
-	rows := make([]row, 0, len(entries))
-	for i, e := range entries {
-		if envelopes[i].Err() != nil || hashes[i].Val()[0] == nil {
+	rows, envelopes, statuses := make([]row, 0, len(ids)), gotEnvelopes(), gotStatuses()
+	for i, id := range ids {
+		if envelopes[id] == "" || hashes[i].Val()[0] == nil {
 			continue
 		}
-		r, err := s.readRow(e.id, texts(hashes[i]), envelopes[i].Val(), statuses[i].Val())
+		r, err := s.readRow(id, texts(hashes[i]), envelopes[id], statuses[id])
 		if err != nil {
 			return nil, err
 		}
@@ -232,4 +273,12 @@ func entriesOf(ids []string) []entry {
 		entries[i].id = id
 	}
 	return entries
+}
+
+func idsOf(entries []entry) []string {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.id
+	}
+	return ids
 }

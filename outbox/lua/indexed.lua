@@ -5,14 +5,10 @@
 -- Result how many texts there were
 -- Atomic because a content without its entry would stay for ever. A live message has no entry, so its content stays.
 
-local texts = 0
-for i = ids, #ARGV do
-  local id = ARGV[i]
-  local text = redis.call('HGET', KEYS[1], id)
-  if text then
-    redis.call('HDEL', KEYS[1], id)
-    if text == 'c' then redis.call('DEL', content_key(id)) end
-    texts = texts + 1
-  end
+local indexed = {unpack(ARGV, ids)}
+local gone = {}
+for i, text in ipairs(redis.call('HMGET', KEYS[1], unpack(indexed))) do
+  if text == 'c' then gone[#gone + 1] = content_key(indexed[i]) end
 end
-return texts
+if #gone > 0 then redis.call('DEL', unpack(gone)) end
+return redis.call('HDEL', KEYS[1], unpack(indexed))
