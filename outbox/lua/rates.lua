@@ -28,28 +28,72 @@ for _, answer in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
 end
 if group['last-delivered-id'] ~= former then return MOVED end
 
+-- numbers has the counters by key and field, as they are in Redis and then with what is added; false: there is none.
+-- So a batch reads and writes each hash once, however many of its fields it changes.
+local numbers, wanted, changed, days_of = {}, {}, {}, {}
+
+-- want notes a field that fetch is to read.
+local function want(key, field)
+  numbers[key], wanted[key] = numbers[key] or {}, wanted[key] or {}
+  if numbers[key][field] == nil then
+    numbers[key][field] = false
+    table.insert(wanted[key], field)
+  end
+end
+
+local at_once = 1000 -- fields of a command
+local function fetch()
+  for key, fields in pairs(wanted) do
+    for first = 1, #fields, at_once do
+      local found = redis.call('HMGET', key, unpack(fields, first, math.min(#fields, first + at_once - 1)))
+      for i, value in ipairs(found) do numbers[key][fields[first + i - 1]] = value end
+    end
+  end
+  wanted = {}
+end
+
+local function set(key, field, value)
+  numbers[key][field] = value
+  changed[key] = changed[key] or {}
+  changed[key][field] = value
+end
+
+local function store()
+  for key, fields in pairs(changed) do
+    local pairs_of = {}
+    for field, value in pairs(fields) do
+      pairs_of[#pairs_of + 1], pairs_of[#pairs_of + 2] = field, value
+    end
+    for first = 1, #pairs_of, at_once do
+      redis.call('HSET', key, unpack(pairs_of, first, math.min(#pairs_of, first + at_once - 1)))
+    end
+    if days_of[key] then redis.call('EXPIRE', key, days_of[key] * 86400) end
+  end
+end
+
 -- add adds numbers to those of a field, and keeps a new field's key for so many days. Negative ones take back what is
 -- still there.
-local function add(key, field, numbers, days)
-  local old, sums = redis.call('HGET', key, field), {}
-  if not old and string.find(numbers, '-', 1, true) then return end
-  for n in string.gmatch(numbers, '-?%d+') do sums[#sums + 1] = tonumber(n) end
+local function add(key, field, more, days)
+  local old, sums = numbers[key][field], {}
+  if not old and string.find(more, '-', 1, true) then return end
+  for n in string.gmatch(more, '-?%d+') do sums[#sums + 1] = tonumber(n) end
   local i = 0
   for n in string.gmatch(old or '', '%d+') do
     i = i + 1
     sums[i] = math.max(0, (sums[i] or 0) + tonumber(n))
   end
-  redis.call('HSET', key, field, table.concat(sums, ','))
-  if not old then redis.call('EXPIRE', key, days * 86400) end
+  set(key, field, table.concat(sums, ','))
+  if not old then days_of[key] = days end
 end
 
 -- within is a part that the day counts apart, or that of all others of its kind, which has no name.
-local function within(key, part)
-  if redis.call('HEXISTS', key, part) == 1 then return part end
-  local kind = string.sub(part, 1, 2)
-  local parts = '#' .. kind
-  if tonumber(redis.call('HGET', key, parts) or 0) >= tonumber(parts_most) then return kind end
-  redis.call('HINCRBY', key, parts, 1)
+local apart = {} -- new ones of this batch
+local function within(key, part, kind)
+  if numbers[key][part] or apart[key .. part] then return part end
+  local parts = tonumber(numbers[key]['#' .. kind] or 0)
+  if parts >= tonumber(parts_most) then return kind end
+  set(key, '#' .. kind, parts + 1)
+  apart[key .. part] = true
   return part
 end
 
@@ -59,19 +103,7 @@ local function count(account, event, number)
   redis.call('EXPIRE', key, 400 * 86400)
 end
 
-local function add_cell(cell)
-  local day, hour, account, part, numbers = string.match(cell, '^(%d+)\t(%d+)\t([^\t]*)\t([^\t]*)\t([%d,-]+)$')
-  local of = account == '' and day or day .. ':' .. account
-  local key = prefix .. 'rates:' .. of
-  if string.match(part, '^[dlt]:') then
-    part = within(key, part)
-    add(key, part, numbers, 400)
-    add(prefix .. 'rates:hours:' .. of, hour .. part, numbers, 35)
-  else
-    add(key, hour .. part, numbers, 400)
-  end
-end
-
+local by_day = {}
 for i = cells, #ARGV do
   local account, event, number = string.match(ARGV[i], '^#\t([^\t]*)\t(%a+)\t(%d+)$')
   local of, counter, minute, times = string.match(ARGV[i], '^:\t([^\t]*)\t([%a:]+)\t(%d+)\t(-?%d+)$')
@@ -80,9 +112,37 @@ for i = cells, #ARGV do
   elseif of then
     count_minute(of, counter, tonumber(minute), tonumber(times))
   else
-    add_cell(ARGV[i])
+    local day, hour, whose, part, more = string.match(ARGV[i], '^(%d+)\t(%d+)\t([^\t]*)\t([^\t]*)\t([%d,-]+)$')
+    local suffix = whose == '' and day or day .. ':' .. whose
+    local cell = {key = prefix .. 'rates:' .. suffix, hour = hour, part = part, more = more}
+    if string.match(part, '^[dlt]:') then
+      cell.hours, cell.kind = prefix .. 'rates:hours:' .. suffix, string.sub(part, 1, 2)
+      want(cell.key, part)
+      want(cell.key, cell.kind)
+      want(cell.key, '#' .. cell.kind)
+    else
+      want(cell.key, hour .. part)
+    end
+    by_day[#by_day + 1] = cell
   end
 end
+fetch()
+for _, cell in ipairs(by_day) do
+  if cell.kind then
+    cell.part = within(cell.key, cell.part, cell.kind)
+    want(cell.hours, cell.hour .. cell.part)
+  end
+end
+fetch()
+for _, cell in ipairs(by_day) do
+  if cell.kind then
+    add(cell.key, cell.part, cell.more, 400)
+    add(cell.hours, cell.hour .. cell.part, cell.more, 35)
+  else
+    add(cell.key, cell.hour .. cell.part, cell.more, 400)
+  end
+end
+store()
 
 local read = 0
 if group.lag then -- else this is Redis 6.2, or events were deleted: it does not know the lag
