@@ -77,8 +77,8 @@ func (in *Intake) accept(ctx context.Context, all []*newMessage, timeout time.Du
 // enter runs accept.lua for messages, in one pipeline. It returns those in which a recipient may be
 // suppressed.
 //
-// The script queues the task of the message too. In a Cluster the queue is in another slot, so there the tasks
-// of the messages that were accepted are queued afterwards.
+// The script queues the task of the message too. In a Cluster the queue is in another slot, so there the
+// tasks of the messages that were accepted are queued afterwards.
 func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessage) {
 	all = in.bringIn(ctx, all)
 	if len(all) == 0 {
@@ -175,19 +175,9 @@ func (in *Intake) encode(m *newMessage) error {
 	if err != nil {
 		return err
 	}
-	// The first event has the id of the message.
-	e, err := event.New(m.id, event.MessageQueued, m.envelope.Account, now, event.Queued{
-		Message: m.envelope.about(m.id, m.lane, m.gateway, m.envelope.To), SendAt: redisdb.Time(due),
-	})
+	queued, err := in.queuedEvent(m, now)
 	if err != nil {
 		return err
-	}
-	e.Quiet, e.Trace = m.envelope.Campaign.Quiet(e.Type), m.envelope.Trace
-	queued := ""
-	if !e.Quiet || in.opts.Archived {
-		if queued, err = e.Line(); err != nil {
-			return err
-		}
 	}
 	content, shared, err := in.encodeContent(m)
 	if err != nil {
@@ -225,6 +215,18 @@ func (in *Intake) encode(m *newMessage) error {
 		m.args.LookEach, m.args.LookFields = m.look.Each, m.look.Fields
 	}
 	return nil
+}
+
+// queuedEvent is the first event of a message, which has its id; empty: there is none.
+func (in *Intake) queuedEvent(m *newMessage, now time.Time) (string, error) {
+	e, err := event.New(m.id, event.MessageQueued, m.envelope.Account, now, event.Queued{
+		Message: m.envelope.about(m.id, m.lane, m.gateway, m.envelope.To), SendAt: m.result.SendAt,
+	})
+	e.Quiet, e.Trace = m.envelope.Campaign.Quiet(e.Type), m.envelope.Trace
+	if err != nil || e.Quiet && !in.opts.Archived {
+		return "", err
+	}
+	return e.Line()
 }
 
 // rank is a priority as the scripts have it: lower goes first.

@@ -542,8 +542,8 @@ func (s slowSubmits) delay(cmds ...redis.Cmder) {
 	}
 }
 
-// TestMergeWithSuppressedOnASlowRedis: the first step of a mail merge takes three fifths of the time that it has.
-// The entry that is looked up in the second step has as much time again, and is not refused.
+// TestMergeWithSuppressedOnASlowRedis: the first step of a mail merge takes three fifths of the time that it
+// has. The entry that is looked up in the second step has as much time again, and is not refused.
 func TestMergeWithSuppressedOnASlowRedis(t *testing.T) {
 	t.Parallel()
 	const timeout = 5 * time.Second

@@ -83,7 +83,8 @@ func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// withFacts returns the partitions in which there are facts about any of the messages. Most messages have none.
+// withFacts returns the partitions in which there are facts about any of the messages. Most messages have
+// none.
 func (rd *Reader) withFacts(ctx context.Context, rows []row) (map[int]bool, error) {
 	keys := map[int][]string{}
 	for _, r := range rows {

@@ -93,7 +93,8 @@ func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 }
 
 // readEnded adds the messages that are in the log to rows, and returns the others.
-func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]row) (others []entry, _ error) {
+func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]row) (others []entry,
+	_ error) {
 	pipe := s.DB.Client().Pipeline()
 	got := s.getAll(ctx, pipe, idsOf(entries), s.keys.ended)
 	if err := execRead(ctx, pipe); err != nil {

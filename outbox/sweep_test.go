@@ -40,8 +40,8 @@ func sweep(t *testing.T, b *bundle) {
 	}
 }
 
-// TestAcceptedButNotQueuedIsQueued loses the task between accept and enqueue, as in a crash. Those are two steps
-// on a Cluster.
+// TestAcceptedButNotQueuedIsQueued loses the task between accept and enqueue, as in a crash. Those are two
+// steps on a Cluster.
 func TestAcceptedButNotQueuedIsQueued(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.Connect(t, redisdb.Options{Partitions: 1,

@@ -181,8 +181,8 @@ func (c *Client) register(ctx context.Context, p redis.Pipeliner, tasks []Task) 
 	}
 }
 
-// enqueued returns the error of an enqueueing. A pipeline that failed as a whole may leave a command without a
-// reply; then failed is used.
+// enqueued returns the error of an enqueueing. A pipeline that failed as a whole may leave a command without
+// a reply; then failed is used.
 func enqueued(t Task, answer *redis.Cmd, failed error) error {
 	err := answer.Err()
 	if err == nil && answer.Val() == nil {

@@ -183,8 +183,8 @@ func TestEnqueueAfterScriptsAreLost(t *testing.T) {
 	}
 }
 
-// TestAStepWritesWhatEnqueueWrites: a script that runs a step leaves the same keys as Enqueue, and writes nothing
-// before that.
+// TestAStepWritesWhatEnqueueWrites: a script that runs a step leaves the same keys as Enqueue, and writes
+// nothing before that.
 func TestAStepWritesWhatEnqueueWrites(t *testing.T) {
 	t.Parallel()
 	for _, k := range []Task{task("now"), {Queue: Submit, Type: "send", ID: "later",

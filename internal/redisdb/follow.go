@@ -26,6 +26,9 @@ type Follow struct {
 	// how long to let entries gather after a read that brought less than a full batch, so that a busy stream is
 	// read in fewer round trips; zero: not at all. An entry that comes after a silence is not delayed
 	Gather time.Duration
+	// whether to let entries gather for as long again, after so much time; nil: no. Meanwhile nothing is taken
+	// over from processes that died
+	More func(ctx context.Context, gathered time.Duration) bool
 	// how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
 	ClaimAfter time.Duration
 }
@@ -141,7 +144,9 @@ func (r *reader) run(ctx context.Context) {
 		wait = followRetryMin
 		r.handle(ctx, work, entries)
 		if 0 < len(entries) && len(entries) < r.Batch && r.Gather > 0 {
-			Pause(ctx, r.Gather)
+			began := time.Now()
+			for Pause(ctx, r.Gather) && r.More != nil && r.More(ctx, time.Since(began)) {
+			}
 		}
 	}
 	r.leave(work)

@@ -2,8 +2,8 @@
 // operators and programs, long after the email log dropped the messages.
 //
 // It promises that
-//   - every message is found within a second or two after it was accepted, and with its new state soon after
-//     each change;
+//   - a search finds every message that was accepted a second or two ago, in the state that it had then, unless
+//     the index is behind;
 //   - it never delays mail: it reads the event stream and works in its own queue, which may be paused;
 //   - it recovers by itself what it missed: after a failure, a long pause, or the loss of the index, it reads
 //     the email log again;
@@ -16,10 +16,11 @@
 // # How
 //
 // A reader (group "documents" of the stream "events") turns events into tasks of the queue documents, which
-// name messages. A worker reads the state of these messages from the outbox and puts them into an [Index],
-// one batch each. Then it reports to the outbox that their text may be dropped. Each reading has a rising
-// revision, and a document never replaces one with a higher revision, so tasks may come twice, in any order,
-// and in parallel.
+// name messages. It gathers them for ten seconds while nobody searches. The first search after a minute waits
+// for what was gathered. A worker reads the state of these messages from the outbox and puts them into an
+// [Index], one batch each. Then it reports to the outbox that their text may be dropped. Each reading has a
+// rising revision, and a document never replaces one with a higher revision, so tasks may come twice, in any
+// order, and in parallel.
 //
 // When more than [Options.MaxWaiting] tasks wait, the reader makes no more and stores the time ("behind").
 // When the queue is short again, the email log is read from that time on. A rebuild makes an index beside the
@@ -34,7 +35,8 @@
 //
 // # Redis
 //
-// postroom:{0}:documents:indexer, the claim; :index, the last index kept; :revision, the last revision;
+// postroom:{0}:documents:indexer, the claim; :asked, there after a search; :index, the last index kept;
+// :revision, the last revision;
 // :behind and :filling, the time since which changes are missing, and the time from which they are being
 // read; :state, the size of the index for other processes; :rebuild, the wanted, running or last rebuild;
 // :reclaim, there while files of the index may have deleted documents of an erased person;

@@ -87,8 +87,9 @@ type Documents struct {
 	turn     redisdb.Turn
 
 	mu      sync.Mutex
-	counted time.Time // when full was set
-	full    bool      // too many tasks are waiting
+	counted time.Time       // when full was set
+	full    bool            // too many tasks are waiting
+	settled map[string]bool // messages that this process indexed after their end, see settle
 }
 
 // searchesAtOnce limits concurrent searches, which would otherwise take the CPU from sending.

@@ -39,6 +39,45 @@ func TestFoundWhileQueuedAndAfterItWasSent(t *testing.T) {
 	w.finds("status:dead number1", 1)
 }
 
+// TestSearchSeesWhatWasGathered: events gather for ten seconds while nobody searches. The first search waits
+// for the index to have them.
+func TestSearchSeesWhatWasGathered(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.tell(event.MessageQueued, message(1)) // it is read at once, and what follows gathers
+	until(t, "the first is indexed", func() bool {
+		s, err := w.State(t.Context())
+		return err == nil && s.Documents == 1
+	})
+	for n := 2; n < 5; n++ {
+		w.tell(event.MessageQueued, message(n))
+	}
+	if n := w.total("status:queued"); n != 4 {
+		t.Errorf("the first search finds %d, want 4", n)
+	}
+}
+
+// TestEndedMessagesAreIndexedOnce: what is left in the queue about a message that was indexed after its end
+// is not indexed again, but what came back about it is.
+func TestEndedMessagesAreIndexedOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	m := sent(1)
+	w.tell(event.MessageSent, m)
+	w.finds("status:sent", 1)
+	m.Subject = "changed"
+	w.tell(event.MessageSent, m)
+	w.tell(event.MessageQueued, message(2))
+	w.finds("status:queued", 1)
+	w.idle()
+	if n := w.total("changed"); n != 0 {
+		t.Error("an event of before the end had the message indexed again")
+	}
+	m.Outcome = &api.Outcome{Status: api.OutcomeBounced}
+	w.tell(event.MessageBounce, m)
+	w.finds("status:bounced changed", 1)
+}
+
 // TestFoundByWhatCameBack: a message that bounced later is found as sent and as bounced.
 func TestFoundByWhatCameBack(t *testing.T) {
 	t.Parallel()

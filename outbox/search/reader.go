@@ -23,9 +23,11 @@ const (
 
 const (
 	readBatch = 4000
-	// gather is how long the reader collects events. A batch of one costs nearly as much as one of a hundred.
-	// Most messages are accepted and sent within a second, so they are indexed once instead of twice.
-	gather = time.Second
+	// gather is how long the reader collects events while somebody searches, and gatherMost while nobody does. A
+	// batch of one costs nearly as much as one of a hundred, and small ones are merged later. Most messages are
+	// accepted and sent within that time, so they are indexed once instead of twice.
+	gather     = time.Second
+	gatherMost = 10 * time.Second
 	// countEvery is the interval at which waiting tasks are counted.
 	countEvery = time.Second
 )
@@ -34,6 +36,8 @@ const (
 type job struct {
 	At  int64    `json:"at"` // Unix milliseconds of the earliest event
 	IDs []string `json:"ids"`
+	// Again are those about which there is news after their end.
+	Again []string `json:"again,omitempty"`
 	// Ends are the ended messages, if only events report their end.
 	Ends map[string]end `json:"ends,omitempty"`
 }
@@ -56,8 +60,14 @@ var outcomes = map[event.Type]bool{event.MessageBounce: true, event.MessageCompl
 
 // read reads events until ctx ends.
 func (d *Documents) read(ctx context.Context) error {
-	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch, Gather: gather},
-		d.pass)
+	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch, Gather: gather,
+		More: func(ctx context.Context, gathered time.Duration) bool {
+			if gathered >= gatherMost {
+				return false
+			}
+			asked, err := d.keys.asked(ctx)
+			return err == nil && !asked
+		}}, d.pass)
 }
 
 // pass turns events into a task. It never waits for the index: the stream is not trimmed before all groups
@@ -112,6 +122,9 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 		if !named[about.QueueID] {
 			named[about.QueueID] = true
 			j.IDs = append(j.IDs, about.QueueID)
+		}
+		if e.Type.Later() || e.Type == event.MessageReplayed {
+			j.Again = append(j.Again, about.QueueID)
 		}
 	}
 	return j

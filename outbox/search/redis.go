@@ -56,6 +56,7 @@ func stateKey() string    { return redisdb.Key(0, "documents", "state") }
 func rebuildKey() string  { return redisdb.Key(0, "documents", "rebuild") }
 func reclaimKey() string  { return redisdb.Key(0, "documents", "reclaim") }
 func erasedKey() string   { return redisdb.Key(0, "documents", "erased") }
+func askedKey() string    { return redisdb.Key(0, "documents", "asked") }
 
 // Lifetimes.
 const (
@@ -63,6 +64,7 @@ const (
 	stateFor   = 24 * time.Hour
 	rebuildFor = 30 * 24 * time.Hour
 	erasedFor  = 24 * time.Hour // longer than anything read before an erasure is still to be written
+	askedFor   = time.Minute    // how long after a search the reader hurries
 )
 
 // store reads and writes what this package keeps in Redis.
@@ -176,6 +178,36 @@ func (s store) erased(ctx context.Context, docs []Document) (ids []string, err e
 func (s store) anyErased(ctx context.Context) (bool, error) {
 	n, err := s.client.Exists(ctx, erasedKey()).Result()
 	return n > 0, redisdb.Failed(err, "read whether documents of the search index were erased")
+}
+
+// ask notes that somebody searches, and reports whether somebody did a moment ago.
+func (s store) ask(ctx context.Context) (before bool, _ error) {
+	err := s.client.SetArgs(ctx, askedKey(), "1", redis.SetArgs{TTL: askedFor, Get: true}).Err()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	return true, redisdb.Failed(err, "note that somebody searches")
+}
+
+// asked reports whether somebody searched a moment ago.
+func (s store) asked(ctx context.Context) (bool, error) {
+	n, err := s.client.Exists(ctx, askedKey()).Result()
+	return n > 0, redisdb.Failed(err, "read whether somebody searches")
+}
+
+// unread reports whether the reader of a partition has events before it, or in hand.
+func (s store) unread(ctx context.Context, partition int) (bool, error) {
+	pipe, key := s.client.Pipeline(), redisdb.Key(partition, stream)
+	last, groups := pipe.XInfoStream(ctx, key), pipe.XInfoGroups(ctx, key)
+	if _, err := pipe.Exec(ctx); err != nil { // also if nothing was ever added
+		return false, redisdb.Failed(err, "ask what the search index has read")
+	}
+	for _, g := range groups.Val() {
+		if g.Name == group {
+			return g.Pending > 0 || g.LastDeliveredID != last.Val().LastGeneratedID, nil
+		}
+	}
+	return false, nil
 }
 
 // known is the state of the index in Redis.

@@ -39,6 +39,7 @@ func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.D
 	if err := d.Reachable(ctx); err != nil {
 		return page, err
 	}
+	d.catchUp(ctx)
 	found, err := d.ask(ctx, s)
 	if err != nil {
 		return page, err
@@ -97,6 +98,32 @@ func (d *Documents) Reachable(ctx context.Context) error {
 			"With the setting documents.store: opensearch every process can search", indexer)
 	f.RetryAfter = claimEvery
 	return f
+}
+
+// catchUpFor is how long the first search after a while waits for what the reader has gathered meanwhile.
+const catchUpFor = 2 * time.Second
+
+// catchUp hurries the reader. If nobody searched in the last minute, it waits until the index has what
+// happened until now, but not for long.
+func (d *Documents) catchUp(ctx context.Context) {
+	if before, err := d.keys.ask(ctx); err != nil || before {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpFor)
+	defer cancel()
+	for !d.caughtUp(ctx) && redisdb.Pause(ctx, 50*time.Millisecond) {
+	}
+}
+
+// caughtUp reports whether the index has all that happened, or will not have it soon.
+func (d *Documents) caughtUp(ctx context.Context) bool {
+	for p := range d.DB.Partitions() {
+		if unread, err := d.keys.unread(ctx, p); err != nil || unread {
+			return err != nil
+		}
+	}
+	waiting, err := d.waiting(ctx)
+	return err != nil || waiting.paused || waiting.tasks == 0
 }
 
 // ask searches the index, with a timeout and limited concurrency.

@@ -25,7 +25,7 @@ func (d *Documents) Handle(ctx context.Context, t queue.Task) queue.Verdict {
 	if err := json.Unmarshal(t.Payload, &j); err != nil || len(j.IDs) == 0 {
 		return queue.Bury(fmt.Errorf("task %s names no messages", t.ID))
 	}
-	for ids := range slices.Chunk(j.IDs, putBatch) {
+	for ids := range slices.Chunk(d.unsettled(j), putBatch) {
 		err := d.yielding(ctx, func() error { return d.index(ctx, ids, endsOf(ids, j.Ends)) })
 		if err == nil {
 			continue
@@ -55,7 +55,33 @@ func endsOf(ids []string, all map[string]end) map[string]end {
 }
 
 // putBatch is the number of messages indexed together.
-const putBatch = 100
+const putBatch = 500
+
+// settledMost bounds the memory of what was indexed after its end. Beyond it all is forgotten.
+const settledMost = 20_000
+
+// settle notes messages that were indexed after their end. What is left in the queue of what happened to them
+// before says nothing new.
+func (d *Documents) settle(ids []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.settled == nil || len(d.settled)+len(ids) > settledMost {
+		d.settled = make(map[string]bool, len(ids))
+	}
+	for _, id := range ids {
+		d.settled[id] = true
+	}
+}
+
+// unsettled returns the messages of a job of which the index may not have all.
+func (d *Documents) unsettled(j job) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range j.Again {
+		delete(d.settled, id)
+	}
+	return slices.DeleteFunc(j.IDs, func(id string) bool { return d.settled[id] })
+}
 
 // Indexing rests restPer times its working time for each message per second of this process, at most restMost
 // times. At 600 messages a second it uses a ninth of a CPU, at 1,500 a twentieth.
@@ -144,6 +170,7 @@ func (d *Documents) index(ctx context.Context, ids []string, ends map[string]end
 	if err := d.Outbox.Indexed(ctx, ended); err != nil {
 		return fmt.Errorf("report that %d messages are in the search index: %w", len(ended), err)
 	}
+	d.settle(ended)
 	return nil
 }
 
