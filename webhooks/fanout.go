@@ -19,6 +19,8 @@ const (
 	fanOutBatch = 200 // events read from the stream at once
 	// how long to collect a batch under load: reading one event costs nearly as much as reading ten
 	fanOutGather = 10 * time.Millisecond
+	// the same after a batch that no endpoint wanted
+	unwantedGather = 250 * time.Millisecond
 )
 
 // ref names a delivery. A task carries only this. The event itself is in the delivery's record. The record
@@ -44,6 +46,7 @@ type order struct {
 // It needs the endpoints of now: with those of a second ago, an endpoint that another process has just made
 // would never get these events.
 func (w *Webhooks) fanOut(ctx context.Context, entries []redisdb.Entry) error {
+	w.unwanted.Store(true)
 	s, err := w.dir.latest(ctx)
 	if err != nil {
 		return err
@@ -59,6 +62,7 @@ func (w *Webhooks) fanOut(ctx context.Context, entries []redisdb.Entry) error {
 	if err != nil || len(orders) == 0 {
 		return err
 	}
+	w.unwanted.Store(false)
 	_, full, err := w.create(ctx, orders)
 	w.reportFull(full)
 	return err

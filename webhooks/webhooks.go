@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -96,6 +97,8 @@ type Webhooks struct {
 	log     *slog.Logger
 	metrics *metrics
 	now     func() time.Time
+
+	unwanted atomic.Bool // no endpoint wanted the last batch of events
 }
 
 // New returns a Webhooks. It makes no connection.
@@ -136,7 +139,9 @@ func (w *Webhooks) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return w.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: fanOutBatch,
-			Gather: fanOutGather}, w.fanOut)
+			Gather: fanOutGather, More: func(_ context.Context, gathered time.Duration) bool {
+				return w.unwanted.Load() && gathered < unwantedGather
+			}}, w.fanOut)
 	})
 	g.Go(func() error { return w.sweep(ctx) })
 	return g.Wait()

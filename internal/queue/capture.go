@@ -39,13 +39,17 @@ type noScript struct{}
 func (noScript) Error() string { return "NOSCRIPT No matching script" }
 func (noScript) RedisError()   {}
 
+func unknownScript(ctx context.Context) *redis.Cmd {
+	cmd := redis.NewCmd(ctx)
+	cmd.SetErr(noScript{})
+	return cmd
+}
+
 // EvalSha records the call if the source of the script is known; otherwise it requests the source.
 func (c *capture) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	source, known := c.sources.Load(sha)
 	if !known {
-		cmd := redis.NewCmd(ctx)
-		cmd.SetErr(noScript{})
-		return cmd
+		return unknownScript(ctx)
 	}
 	return note(ctx, call{source: source.(string), keys: keys, args: args})
 }

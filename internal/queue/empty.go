@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -164,8 +165,8 @@ func (e *emptyQueues) hear(hears bool) {
 }
 
 // take answers the poll of a server for a task of a pending list. While all queues of the server are known to
-// be empty it waits.
-func (e *emptyQueues) take(p *pollers, key string, call func() *redis.Cmd) *redis.Cmd {
+// be empty it waits. The call also answers whether the list is empty after it.
+func (e *emptyQueues) take(p *pollers, key string, call func() (cmd *redis.Cmd, last bool)) *redis.Cmd {
 	for {
 		now := time.Now()
 		e.mu.Lock()
@@ -174,8 +175,8 @@ func (e *emptyQueues) take(p *pollers, key string, call func() *redis.Cmd) *redi
 			changes := q.changes
 			q.asked = now // of several servers whose wait ends at once, one asks
 			e.mu.Unlock()
-			cmd := call()
-			e.took(p, key, now, changes, cmd)
+			cmd, last := call()
+			e.took(p, key, now, changes, cmd, last)
 			return cmd
 		}
 		if slices.ContainsFunc(p.keys, func(k string) bool { return !e.isEmpty(k, now) }) {
@@ -218,11 +219,11 @@ func (e *emptyQueues) await(p *pollers, woken chan struct{}, left time.Duration)
 // took notes the answer of Redis to a poll that was made when there had been so many changes. An announcement
 // that arrived in between may be about a task that came after the answer. A second task in a row brings in
 // one more server: there may be many.
-func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int, cmd *redis.Cmd) {
+func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int, cmd *redis.Cmd, last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q := e.get(key)
-	if !isNothing(cmd) {
+	if !isNothing(cmd) && !last {
 		q.empty = false
 		if q.taken++; q.taken > 1 {
 			p.wakeOne()
@@ -242,29 +243,59 @@ func isNothing(cmd *redis.Cmd) bool {
 	return ok && n == 0
 }
 
+// taking is asynq's script that takes a task off a pending list, KEYS[1]. It also answers how many tasks are left:
+// so nobody has to ask once more after the last one.
+func taking(source string) *redis.Script {
+	return redis.NewScript("local function dequeue()\n" + source + `
+end
+local task = dequeue()
+return {task or false, redis.call("LLEN", KEYS[1])}`)
+}
+
 // pollingClient is the Redis client given to one pool's asynq servers. It recognizes the call with which they
 // look for a task, and that with which they move tasks whose time has come, by their keys.
 type pollingClient struct {
 	*ackClient
 	servers *pollers
 	delayed *delayedSets
+	take    atomic.Pointer[redis.Script] // nil: asynq has not told its source yet
 }
+
+func isTake(keys []string) bool { return len(keys) == 4 && isPending(keys[0]) }
 
 // Eval runs a script for asynq.
 func (c *pollingClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	if isTake(keys) {
+		c.take.Store(taking(source))
+		return c.EvalSha(ctx, "", keys, args...)
+	}
 	return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.Eval(ctx, source, keys, args...) })
 }
 
 // EvalSha runs a script for asynq.
 func (c *pollingClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.EvalSha(ctx, sha, keys, args...) })
+	if !isTake(keys) {
+		return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.EvalSha(ctx, sha, keys, args...) })
+	}
+	take := c.take.Load()
+	if take == nil {
+		return unknownScript(ctx)
+	}
+	return c.empty.take(c.servers, keys[0], func() (*redis.Cmd, bool) {
+		cmd := take.Run(ctx, c.ackClient, keys, args...)
+		answer, _ := cmd.Val().([]any)
+		switch {
+		case cmd.Err() != nil || len(answer) != 2:
+			return cmd, false
+		case answer[0] == nil:
+			return redis.NewCmdResult(nil, redis.Nil), false
+		}
+		return redis.NewCmdResult(answer[0], nil), answer[1] == int64(0)
+	})
 }
 
 // run makes a call, if it has to be made, and announces a task that it put into a pending list.
 func (c *pollingClient) run(ctx context.Context, keys []string, call func() *redis.Cmd) *redis.Cmd {
-	if len(keys) == 4 && isPending(keys[0]) {
-		return c.empty.take(c.servers, keys[0], call)
-	}
 	if isForward(keys) && c.delayed.empty(ctx, c.UniversalClient) {
 		return redis.NewCmdResult(int64(0), nil)
 	}

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,10 +36,11 @@ func newPolls(t *testing.T) *polls {
 func (p *polls) poll() <-chan *redis.Cmd {
 	done := make(chan *redis.Cmd, 1)
 	go func() {
-		done <- p.take(p.servers, testList, func() *redis.Cmd {
+		done <- p.take(p.servers, testList, func() (*redis.Cmd, bool) {
 			answer := make(chan *redis.Cmd)
 			p.calls <- answer
-			return <-answer
+			cmd := <-answer
+			return cmd, cmd == lastTask
 		})
 	}()
 	return done
@@ -50,8 +53,9 @@ func (p *polls) waiting() int {
 }
 
 var (
-	noTask  = redis.NewCmdResult(nil, redis.Nil)
-	oneTask = redis.NewCmdResult("a task", nil)
+	noTask   = redis.NewCmdResult(nil, redis.Nil)
+	oneTask  = redis.NewCmdResult("a task", nil)
+	lastTask = redis.NewCmdResult("a task, and the list is empty then", nil)
 )
 
 func TestAPollOfAnEmptyQueueWaitsForAnAnnouncement(t *testing.T) {
@@ -97,6 +101,25 @@ func waitFor(a, b <-chan *redis.Cmd) <-chan *redis.Cmd {
 		}
 	}()
 	return first
+}
+
+// TestNobodyAsksAfterTheLastTask: the answer with the last task says that it is the last.
+func TestNobodyAsksAfterTheLastTask(t *testing.T) {
+	t.Parallel()
+	p := newPolls(t)
+	first := p.poll()
+	<-p.calls <- lastTask
+	if cmd := <-first; cmd != lastTask {
+		t.Fatalf("%v", cmd)
+	}
+	p.poll()
+	until(t, "the next poll waits", func() bool { return p.waiting() == 1 })
+	p.wake(testList)
+	answer := <-p.calls
+	p.wake(testList) // a task that came after the one that is taken
+	answer <- lastTask
+	p.poll()
+	<-p.calls <- noTask
 }
 
 // TestAnAnnouncementDuringAPollIsNotLost: the task may have come after Redis answered that there is none.
@@ -227,4 +250,45 @@ func TestAnEnqueueIsAnnounced(t *testing.T) {
 	until(t, "two announcements: of the first task, and of the resumption", func() bool {
 		return changes() == before+2
 	})
+}
+
+// takes counts the calls of a client with which servers look for a task.
+type takes struct{ n atomic.Int64 }
+
+func (*takes) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (k *takes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); len(args) > 3 && args[2] == 4 && isPending(fmt.Sprint(args[3])) {
+			k.n.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (*takes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// TestAnIdleServerAsksOnceASecond, and once for each task that comes alone.
+func TestAnIdleServerAsksOnceASecond(t *testing.T) {
+	t.Parallel()
+	b, asked, done := setup(t), &takes{}, make(chan bool)
+	b.redis.AddHook(asked)
+	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": func(context.Context, Task) Verdict {
+		done <- true
+		return Done()
+	}})
+	began, tasks := time.Now(), int64(0)
+	for time.Since(began) < 1500*time.Millisecond {
+		tasks++
+		b.enqueue(t, task(fmt.Sprint(tasks)))
+		<-done
+		until(t, "it has ended", func() bool { return b.hashes(t) == 0 })
+		time.Sleep(20 * time.Millisecond)
+	}
+	// beside the tasks: at the start the source is unknown, or an announcement isn't heard yet; and each second
+	if most := tasks + 5 + int64(time.Since(began)/askEvery); asked.n.Load() > most {
+		t.Errorf("asked %d times for %d tasks", asked.n.Load(), tasks)
+	}
 }

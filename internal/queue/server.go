@@ -159,7 +159,7 @@ func share(n, servers, i int) int {
 // engine returns one asynq server. Once in chores it moves tasks whose time has come to waiting, and ten
 // times less often it removes completed tasks that expired. One server of a pool is enough for that.
 func (s *Server) engine(p Pool, servers *pollers, workers int, chores time.Duration) *asynq.Server {
-	return asynq.NewServerFromRedisClient(&pollingClient{s.acks, servers, &s.delayed}, asynq.Config{
+	return asynq.NewServerFromRedisClient(&pollingClient{ackClient: s.acks, servers: servers, delayed: &s.delayed}, asynq.Config{
 		Concurrency:              workers,
 		Queues:                   p.Queues,
 		TaskCheckInterval:        pollEvery,
