@@ -249,7 +249,8 @@ func taking(source string) *redis.Script {
 	return redis.NewScript("local function dequeue()\n" + source + `
 end
 local task = dequeue()
-return {task or false, redis.call("LLEN", KEYS[1])}`)
+if not task then return {} end
+return {task, redis.call("LLEN", KEYS[1])}`)
 }
 
 // pollingClient is the Redis client given to one pool's asynq servers. It recognizes the call with which they
@@ -283,11 +284,11 @@ func (c *pollingClient) EvalSha(ctx context.Context, sha string, keys []string, 
 	}
 	return c.empty.take(c.servers, keys[0], func() (*redis.Cmd, bool) {
 		cmd := take.Run(ctx, c.ackClient, keys, args...)
-		answer, _ := cmd.Val().([]any)
-		switch {
-		case cmd.Err() != nil || len(answer) != 2:
+		if cmd.Err() != nil {
 			return cmd, false
-		case answer[0] == nil:
+		}
+		answer, _ := cmd.Val().([]any)
+		if len(answer) != 2 {
 			return redis.NewCmdResult(nil, redis.Nil), false
 		}
 		return redis.NewCmdResult(answer[0], nil), answer[1] == int64(0)

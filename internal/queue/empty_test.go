@@ -279,7 +279,12 @@ func TestAnIdleServerAsksOnceASecond(t *testing.T) {
 		done <- true
 		return Done()
 	}})
-	began, tasks := time.Now(), int64(0)
+	until(t, "it hears announcements", func() bool {
+		before := asked.n.Load()
+		time.Sleep(20 * pollEvery)
+		return before > 0 && asked.n.Load() == before
+	})
+	began, tasks, before := time.Now(), int64(0), asked.n.Load()
 	for time.Since(began) < 1500*time.Millisecond {
 		tasks++
 		b.enqueue(t, task(fmt.Sprint(tasks)))
@@ -287,8 +292,8 @@ func TestAnIdleServerAsksOnceASecond(t *testing.T) {
 		until(t, "it has ended", func() bool { return b.hashes(t) == 0 })
 		time.Sleep(20 * time.Millisecond)
 	}
-	// beside the tasks: at the start the source is unknown, or an announcement isn't heard yet; and each second
-	if most := tasks + 5 + int64(time.Since(began)/askEvery); asked.n.Load() > most {
-		t.Errorf("asked %d times for %d tasks", asked.n.Load(), tasks)
+	// each second it asks anyway, and once more if an announcement comes while it does
+	if n, most := asked.n.Load()-before, tasks+2+2*int64(time.Since(began)/askEvery); n > most {
+		t.Errorf("asked %d times for %d tasks, want at most %d", n, tasks, most)
 	}
 }

@@ -47,7 +47,7 @@ func (e Entry) Text(field string) string {
 }
 
 // Unhurried is a Follow.Gather for what nobody waits for.
-const Unhurried = 50 * time.Millisecond
+const Unhurried = 250 * time.Millisecond
 
 const (
 	followBatch = 256

@@ -140,7 +140,7 @@ local word = NEW
 local backlog = state == 'waiting' and redis.call('ZCARD', backlog_key(at))
 if backlog and (backlog > 0 and rank ~= '-1' or is_full(at, under_way(at, backlog) - 1, window)) then
   word = BACKLOG
-  put_off(at, id)
+  put_off(at, id, backlog)
 elseif enqueue == '' then
   redis.call('ZADD', prefix .. 'unqueued', now, id)
 else

@@ -30,12 +30,13 @@ if tonumber(due) > tonumber(now) then return EARLY end
 
 local at = {lane = m[12], state = m[1], created = m[13], account = m[18], rank = m[22], scheduled = m[11]}
 at.queued = at.state == 'waiting' and not redis.call('ZSCORE', backlog_key(at), id) -- so the window had room for it
-if not m[16] and not at.queued and is_full(at, under_way(at, redis.call('ZCARD', backlog_key(at))), window) then
+local backlog = not m[16] and not at.queued and redis.call('ZCARD', backlog_key(at))
+if backlog and is_full(at, under_way(at, backlog), window) then
   if at.state ~= 'waiting' then
     redis.call('HSET', KEYS[1], 'state', 'waiting')
     move(id, at, 'waiting')
   end
-  put_off(at, id)
+  put_off(at, id, backlog)
   redis.call('ZREM', prefix .. 'unqueued', id)
   return LATER
 end

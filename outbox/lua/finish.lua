@@ -77,11 +77,12 @@ if outcome == 'sent' or outcome == 'suppressed' then count(now, at, outcome) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
 emit_all(events)
 local leaves = outcome ~= 'held' and outcome ~= 'released'
-if leaves and redis.call('ZCARD', backlog_key(at)) > 0 and redis.call('EXISTS', held_key(line)) == 0 then
+local backlog = leaves and redis.call('ZCARD', backlog_key(at)) or 0
+if backlog > 0 and redis.call('EXISTS', held_key(line)) == 0 then
   if contended == '1' then
     line_up(at, line, reason, line_due)
   else
-    followers = table.concat(follow(at, window, math.max(1, math.floor(window / 3)), now), ' ')
+    followers = table.concat(follow(at, backlog, window, math.max(1, math.floor(window / 3)), now), ' ')
   end
 end
 return OK

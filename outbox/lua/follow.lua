@@ -8,7 +8,7 @@
 -- Atomic per message: an operator may cancel it at this moment.
 
 local at, woken, due = {lane = lane, account = account}, {}, now
-local following = follow(at, window, 1, now)
+local following = follow(at, redis.call('ZCARD', backlog_key(at)), window, 1, now)
 for i = 1, #following, 2 do
   local id, epoch = following[i], following[i + 1]
   woken[#woken + 1] = ROW

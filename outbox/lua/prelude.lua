@@ -82,12 +82,10 @@ local function is_full(at, others, window)
   return others >= tonumber(window) * (at.rank == '-1' and 2 or 1)
 end
 
--- put_off adds a waiting message to the backlog.
-local function put_off(at, id)
+-- put_off adds a waiting message to the backlog, in which there are so many.
+local function put_off(at, id, backlog)
   redis.call('ZADD', backlog_key(at), turn(at), id)
-  if redis.call('ZCARD', backlog_key(at)) == 1 then
-    redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account)
-  end
+  if backlog == 0 then redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account) end
 end
 
 -- clocks are the sorted sets by time of four states: the end of the lease, the due time, the time of the failure.
@@ -343,10 +341,9 @@ local function wake(id, now)
   return tostring(epoch)
 end
 
--- follow takes the oldest messages out of the backlog if the window has room for least of them, and wakes them. It
--- returns their ids and epochs in turns. The caller enqueues their tasks.
-local function follow(at, window, least, now)
-  local backlog = redis.call('ZCARD', backlog_key(at))
+-- follow takes the oldest messages out of the backlog, in which there are so many, if the window has room for least of
+-- them, and wakes them. It returns their ids and epochs in turns. The caller enqueues their tasks.
+local function follow(at, backlog, window, least, now)
   if backlog == 0 then return {} end
   local room, woken = window - under_way(at, backlog), {}
   if room < least then return woken end

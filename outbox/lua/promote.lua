@@ -10,10 +10,11 @@ local ids = redis.call('ZRANGEBYSCORE', prefix .. 'due', '-inf', now, 'LIMIT', 0
 for _, id in ipairs(ids) do
   local at = where(id)
   if at.state == 'delayed' or at.state == 'scheduled' then
-    local full = is_full(at, under_way(at, redis.call('ZCARD', backlog_key(at))), window)
+    local backlog = redis.call('ZCARD', backlog_key(at))
+    local full = is_full(at, under_way(at, backlog), window)
     move(id, at, 'waiting')
     redis.call('HSET', message_key(id), 'state', 'waiting')
-    if full then put_off(at, id) end
+    if full then put_off(at, id, backlog) end
   else
     redis.call('ZREM', prefix .. 'due', id)
   end
