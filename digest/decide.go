@@ -14,6 +14,7 @@ type planned struct {
 	schedule, period string
 	categories       []string          // whose events are mailed; none: nothing now
 	lasts            map[string]string // fields of the recipient to be set with it; empty: removed
+	due              time.Time         // when the period was due, in the zone of now; zero: as it was planned
 	later            time.Time         // when it is due instead; zero: never
 	reason           string            // why its events are dropped instead
 }
@@ -47,12 +48,13 @@ func (o Options) decide(r *recipient, schedule string, kinds map[string]*api.Dig
 	if w.mode == immediate {
 		return o.decideImmediate(r, w, p, now)
 	}
-	byPeriod := ""
 	for _, category := range w.categories {
 		newest, ok := o.newest(r, w.cadence, r.last(w.mode, category), since, now)
 		if ok {
 			p.categories = append(p.categories, category)
-			byPeriod = max(byPeriod, newest.id)
+			if newest.id > p.period {
+				p.period, p.due = newest.id, newest.due
+			}
 			continue
 		}
 		if next, ok := o.next(r, w.cadence, r.last(w.mode, category), now); ok &&
@@ -60,7 +62,6 @@ func (o Options) decide(r *recipient, schedule string, kinds map[string]*api.Dig
 			p.later = next.due
 		}
 	}
-	p.period = byPeriod
 	for _, category := range p.categories {
 		p.lasts[lastField+w.mode+":"+category] = p.period
 	}

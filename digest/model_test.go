@@ -242,7 +242,7 @@ func (h *house) judgeRuns(t testing.TB, who string) {
 		}
 		byRun[metadata.DigestRun] = m
 	}
-	seen := map[string]string{}
+	seen := map[string]api.DigestRun{}
 	for _, r := range h.runs(t, who) {
 		if r.State != api.DigestSubmitted && r.State != api.DigestSkipped {
 			h.complain("run %+v never ended", r)
@@ -261,10 +261,10 @@ func (h *house) judgeRuns(t testing.TB, who string) {
 		}
 		for _, name := range names {
 			name = fmt.Sprintf("%s of %s on %s in %s", name, who, day, m.TZ)
-			if other, ok := seen[name]; ok && other != r.Run {
-				h.complain("two mails of one day: %s", name)
+			if other, ok := seen[name]; ok && other.Run != r.Run {
+				h.complain("two mails of one day: %s: %+v, %+v", name, other, r)
 			}
-			seen[name] = r.Run
+			seen[name] = r
 		}
 	}
 }

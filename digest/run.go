@@ -93,7 +93,11 @@ func unknownRun(id string) error {
 // open makes the run of a plan and works on it. again is true if the recipient was changed meanwhile.
 func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now time.Time) (
 	again bool, _ error) {
-	id, answer, err := w.begin(ctx, h.member, h.fence, r, p, h.since(now), now)
+	scheduled := p.due
+	if scheduled.IsZero() {
+		scheduled = h.since(now)
+	}
+	id, answer, err := w.begin(ctx, h.member, h.fence, r, p, scheduled, now)
 	if err != nil {
 		return false, err
 	}

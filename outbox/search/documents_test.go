@@ -65,6 +65,7 @@ func TestEndedMessagesAreIndexedOnce(t *testing.T) {
 	m := sent(1)
 	w.tell(event.MessageSent, m)
 	w.finds("status:sent", 1)
+	w.idle()
 	m.Subject = "changed"
 	w.tell(event.MessageSent, m)
 	w.tell(event.MessageQueued, message(2))
