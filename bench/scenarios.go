@@ -265,11 +265,19 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 	return err
 }
 
-// memory is what Redis has in use, in bytes.
+// memory is what Redis has in use, in bytes, without the buffers of its clients and of its file.
 func (b *bed) memory(ctx context.Context) (int, error) {
 	info, err := b.DB.InfoMap(ctx, "memory").Result()
 	if err != nil {
 		return 0, err
 	}
-	return strconv.Atoi(info["Memory"]["used_memory"])
+	used := 0
+	for name, sign := range map[string]int{"used_memory": 1, "mem_clients_normal": -1, "mem_aof_buffer": -1} {
+		n, err := strconv.Atoi(info["Memory"][name])
+		if err != nil {
+			return 0, fmt.Errorf("read %s of Redis: %w", name, err)
+		}
+		used += sign * n
+	}
+	return used, nil
 }
