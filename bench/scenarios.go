@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/rig"
@@ -265,19 +268,25 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 	return err
 }
 
-// memory is what Redis has in use, in bytes, without the buffers of its clients and of its file.
-func (b *bed) memory(ctx context.Context) (int, error) {
-	info, err := b.DB.InfoMap(ctx, "memory").Result()
-	if err != nil {
-		return 0, err
-	}
-	used := 0
-	for name, sign := range map[string]int{"used_memory": 1, "mem_clients_normal": -1, "mem_aof_buffer": -1} {
-		n, err := strconv.Atoi(info["Memory"][name])
-		if err != nil {
-			return 0, fmt.Errorf("read %s of Redis: %w", name, err)
+// memory is what the keys of Redis take, in bytes: its memory in use changes with the buffers of its clients, too.
+func (b *bed) memory(ctx context.Context) (sum int, err error) {
+	for cursor, more := uint64(0), true; more; more = cursor > 0 {
+		var keys []string
+		if keys, cursor, err = b.DB.Scan(ctx, cursor, "*", 1000).Result(); err != nil {
+			return 0, err
 		}
-		used += sign * n
+		sizes, err := b.DB.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for _, key := range keys {
+				pipe.MemoryUsage(ctx, key, 0) // of all its elements
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, redis.Nil) { // a key may be gone
+			return 0, err
+		}
+		for _, size := range sizes {
+			sum += int(size.(*redis.IntCmd).Val())
+		}
 	}
-	return used, nil
+	return sum, nil
 }
