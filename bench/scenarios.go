@@ -268,7 +268,8 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 	return err
 }
 
-// memory is what the keys of Redis take, in bytes: its memory in use changes with the buffers of its clients, too.
+// memory is what the keys of Redis take, in bytes: its memory in use changes with the buffers of its clients,
+// too.
 func (b *bed) memory(ctx context.Context) (sum int, err error) {
 	for cursor, more := uint64(0), true; more; more = cursor > 0 {
 		var keys []string

@@ -159,7 +159,8 @@ func share(n, servers, i int) int {
 // engine returns one asynq server. Once in chores it moves tasks whose time has come to waiting, and ten
 // times less often it removes completed tasks that expired. One server of a pool is enough for that.
 func (s *Server) engine(p Pool, servers *pollers, workers int, chores time.Duration) *asynq.Server {
-	return asynq.NewServerFromRedisClient(&pollingClient{ackClient: s.acks, servers: servers, delayed: &s.delayed}, asynq.Config{
+	client := &pollingClient{ackClient: s.acks, servers: servers, delayed: &s.delayed}
+	return asynq.NewServerFromRedisClient(client, asynq.Config{
 		Concurrency:              workers,
 		Queues:                   p.Queues,
 		TaskCheckInterval:        pollEvery,

@@ -2,8 +2,8 @@
 // operators and programs, long after the email log dropped the messages.
 //
 // It promises that
-//   - a search finds every message that was accepted a second or two ago, in the state that it had then, unless
-//     the index is behind;
+//   - a search finds every message that was accepted a second or two ago, in the state that it had then,
+//     unless the index is behind;
 //   - it never delays mail: it reads the event stream and works in its own queue, which may be paused;
 //   - it recovers by itself what it missed: after a failure, a long pause, or the loss of the index, it reads
 //     the email log again;
