@@ -18,13 +18,6 @@ type accountRoutes struct {
 	box       *outbox.Outbox
 }
 
-type createAccountInput struct{ Body api.Account }
-
-func (a accountRoutes) createAccount(ctx context.Context, in *createAccountInput) (api.AccountCreated,
-	error) {
-	return a.provision.CreateAccount(ctx, in.Body)
-}
-
 func (a accountRoutes) listAccounts(ctx context.Context, in *api.PageQuery) (api.AccountPage, error) {
 	page, err := a.accounts.List(ctx, in.Page, pageSize(*in))
 	if err == nil {
@@ -36,6 +29,8 @@ func (a accountRoutes) listAccounts(ctx context.Context, in *api.PageQuery) (api
 type accountInput struct {
 	Account string `path:"account" maxLength:"256" doc:"Id of the account"`
 }
+
+func (in accountInput) id() string { return in.Account }
 
 func (a accountRoutes) getAccount(ctx context.Context, in *accountInput) (api.AccountInfo, error) {
 	if !grantOf(ctx).CanSee(in.Account) {
@@ -91,14 +86,4 @@ type updateAccountInput struct {
 func (a accountRoutes) updateAccount(ctx context.Context, in *updateAccountInput) (api.AccountInfo, error) {
 	info, err := a.accounts.Update(ctx, in.Account, in.Body)
 	return a.counted(ctx, info, err)
-}
-
-func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api.AccountDeleted, error) {
-	return a.provision.DeleteAccount(ctx, in.Account)
-}
-
-type verifyAccountInput struct{ Body api.VerifyRequest }
-
-func (a accountRoutes) verifyAccount(ctx context.Context, in *verifyAccountInput) (api.VerifyAnswer, error) {
-	return a.provision.Verify(ctx, in.Body)
 }

@@ -10,10 +10,6 @@ import (
 
 type auditRoutes struct{ log *audit.Log }
 
-func (a auditRoutes) listAudit(ctx context.Context, in *api.AuditQuery) (api.AuditPage, error) {
-	return a.log.List(ctx, *in)
-}
-
 // lines is a download of JSON lines.
 type lines struct{ download }
 

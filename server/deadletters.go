@@ -49,24 +49,14 @@ func (m messageRoutes) explainReply(_ context.Context, in *api.ReplyQuery) (api.
 	return replies.Explain(in.Reply), nil
 }
 
-func (m messageRoutes) getDeadLetter(ctx context.Context, in *messageInput) (api.DeadLetter, error) {
-	if err := m.mine(ctx, in.QueueID); err != nil {
-		return api.DeadLetter{}, err
-	}
-	return m.box.Reader.DeadLetter(ctx, in.QueueID)
-}
-
 type replayLetterInput struct {
 	messageInput
-	Body *api.Corrections
+	optionalBody[api.Corrections]
 }
 
 func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInput) (api.OutboxMessage,
 	error) {
-	var corrections api.Corrections
-	if in.Body != nil {
-		corrections = *in.Body
-	}
+	corrections := in.content()
 	corrections.Bound = boundTo(ctx) != ""
 	if err := staysMine(ctx, corrections); err != nil {
 		return api.OutboxMessage{}, err
@@ -83,12 +73,10 @@ func staysMine(ctx context.Context, c api.Corrections) error {
 	return err
 }
 
-type replayLettersInput struct{ Body api.ReplayRequest }
-
 // replayDeadLetters demands a filter, as cancelAll does. It refuses new recipients: nobody means the same
 // ones for many messages.
-func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer,
-	error) {
+func (m messageRoutes) replayDeadLetters(ctx context.Context, in *body[api.ReplayRequest]) (
+	api.ReplayAnswer, error) {
 	req := in.Body
 	if req.Account == "" && req.Code == "" && req.Tag == "" && len(req.IDs) == 0 && !req.AccountTrouble &&
 		req.Reason == "" {
@@ -112,11 +100,4 @@ func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersI
 	}
 	req.Bound = boundTo(ctx) != ""
 	return m.box.Operations.ReplayAll(ctx, req)
-}
-
-func (m messageRoutes) deleteDeadLetter(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
-	if err := m.mine(ctx, in.QueueID); err != nil {
-		return api.DeleteAnswer{}, err
-	}
-	return m.box.Operations.DeleteDeadLetter(ctx, in.QueueID)
 }

@@ -83,38 +83,20 @@ func (r digestRoutes) deleteDigestEvents(ctx context.Context, in *deleteDigestEv
 	return r.digests.Remove(ctx, boundTo(ctx), in.DigestEventRemoval)
 }
 
-type createDigestKindInput struct {
-	api.AccountQuery
-	Body api.DigestKind
-}
-
-func (r digestRoutes) createDigestKind(ctx context.Context, in *createDigestKindInput) (api.DigestKindInfo,
-	error) {
-	return r.digests.Kinds.Create(ctx, boundTo(ctx), in.Body)
-}
-
-func (r digestRoutes) listDigestKinds(ctx context.Context, in *api.DigestKindQuery) (api.DigestKindPage,
-	error) {
-	return r.digests.Kinds.Page(ctx, boundTo(ctx), *in)
-}
+type createDigestKindInput struct{ newBody[api.DigestKind] }
 
 type digestKindInput struct {
 	api.AccountQuery
 	Category string `path:"category" maxLength:"64" doc:"The category; a / in it is written %2F"`
 }
 
-func (r digestRoutes) getDigestKind(ctx context.Context, in *digestKindInput) (api.DigestKindInfo, error) {
-	return r.digests.Kinds.Get(ctx, boundTo(ctx), in.AccountQuery, in.Category)
-}
+func (in digestKindInput) id() string { return in.Category }
+
+func (in digestKindInput) key() (api.AccountQuery, string) { return in.AccountQuery, in.Category }
 
 type updateDigestKindInput struct {
 	digestKindInput
-	Body api.DigestKindPatch
-}
-
-func (r digestRoutes) updateDigestKind(ctx context.Context, in *updateDigestKindInput) (api.DigestKindInfo,
-	error) {
-	return r.digests.Kinds.Update(ctx, boundTo(ctx), in.Category, in.Body)
+	body[api.DigestKindPatch]
 }
 
 func (r digestRoutes) deleteDigestKind(ctx context.Context, in *digestKindInput) (api.Deleted, error) {
@@ -122,24 +104,18 @@ func (r digestRoutes) deleteDigestKind(ctx context.Context, in *digestKindInput)
 	return api.Deleted{Deleted: err == nil}, err
 }
 
-func (r digestRoutes) listDigestRecipients(ctx context.Context, in *api.DigestRecipientQuery) (
-	api.DigestRecipientPage, error) {
-	return r.digests.List(ctx, boundTo(ctx), *in)
-}
-
 type digestRecipientInput struct {
 	api.AccountQuery
 	Recipient string `path:"recipient" maxLength:"256" doc:"Your id of the reader; a / in it is written %2F"`
 }
 
-func (r digestRoutes) getDigestRecipient(ctx context.Context, in *digestRecipientInput) (api.DigestRecipient,
-	error) {
-	return r.digests.Get(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
-}
+func (in digestRecipientInput) id() string { return in.Recipient }
+
+func (in digestRecipientInput) key() (api.AccountQuery, string) { return in.AccountQuery, in.Recipient }
 
 type writeDigestRecipientInput struct {
 	digestRecipientInput
-	Body api.DigestRecipientRequest
+	body[api.DigestRecipientRequest]
 }
 
 func (r digestRoutes) putDigestRecipient(ctx context.Context, in *writeDigestRecipientInput) (
@@ -148,53 +124,22 @@ func (r digestRoutes) putDigestRecipient(ctx context.Context, in *writeDigestRec
 	return stored, err
 }
 
-func (r digestRoutes) patchDigestRecipient(ctx context.Context, in *writeDigestRecipientInput) (
-	api.DigestRecipient, error) {
-	return r.digests.Patch(ctx, boundTo(ctx), in.Recipient, in.Body)
-}
-
 func (r digestRoutes) deleteDigestRecipient(ctx context.Context, in *digestRecipientInput) (api.Deleted,
 	error) {
 	err := r.digests.Delete(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
 	return api.Deleted{Deleted: err == nil}, err
 }
 
-func (r digestRoutes) listWaitingDigestEvents(ctx context.Context, in *digestRecipientInput) (
-	api.DigestWaiting, error) {
-	return r.digests.Waiting(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
-}
-
-func (r digestRoutes) previewDigest(ctx context.Context, in *digestRecipientInput) (api.DigestPreview,
-	error) {
-	return r.digests.Preview(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
-}
-
-func (r digestRoutes) sendDigest(ctx context.Context, in *digestRecipientInput) (api.DigestSendAnswer,
-	error) {
-	return r.digests.Send(ctx, boundTo(ctx), in.AccountQuery, in.Recipient)
-}
-
-type digestTimesInput struct{ Body api.DigestTimesRequest }
-
-func (r digestRoutes) computeDigestTimes(_ context.Context, in *digestTimesInput) (api.DigestTimes, error) {
+func (r digestRoutes) computeDigestTimes(_ context.Context, in *body[api.DigestTimesRequest]) (
+	api.DigestTimes, error) {
 	return r.digests.Times(in.Body)
-}
-
-func (r digestRoutes) listDigestRuns(ctx context.Context, in *api.DigestRunQuery) (api.DigestRunPage, error) {
-	return r.digests.Runs.List(ctx, boundTo(ctx), *in)
 }
 
 type digestRunInput struct {
 	Run string `path:"run" maxLength:"64" doc:"Id of the run"`
 }
 
-func (r digestRoutes) getDigestRun(ctx context.Context, in *digestRunInput) (api.DigestRun, error) {
-	return r.digests.Runs.Get(ctx, boundTo(ctx), in.Run)
-}
-
-func (r digestRoutes) retryDigestRun(ctx context.Context, in *digestRunInput) (api.DigestRun, error) {
-	return r.digests.Runs.Retry(ctx, boundTo(ctx), in.Run)
-}
+func (in digestRunInput) id() string { return in.Run }
 
 // ofDigests are the inputs of changes of digests, whose objects are unique in an account only.
 type ofDigests interface {

@@ -14,9 +14,11 @@ type domainInput struct {
 	Domain string `path:"domain" maxLength:"253" doc:"The domain in the From of the mail"`
 }
 
+func (in domainInput) id() string { return in.Domain }
+
 type putDomainKeyInput struct {
 	domainInput
-	Body api.NewDomainKey
+	body[api.NewDomainKey]
 }
 
 func (d dkimRoutes) putDomainKey(ctx context.Context, in *putDomainKeyInput) (api.DomainKey, error) {
@@ -24,14 +26,6 @@ func (d dkimRoutes) putDomainKey(ctx context.Context, in *putDomainKeyInput) (ap
 		return api.DomainKey{}, invalid("domain", "must be the domain of the path")
 	}
 	return d.keys.Put(ctx, in.Body)
-}
-
-func (d dkimRoutes) listDomainKeys(ctx context.Context, _ *struct{}) (api.DomainKeyPage, error) {
-	return d.keys.List(ctx)
-}
-
-func (d dkimRoutes) getDomainKey(ctx context.Context, in *domainInput) (api.DomainKey, error) {
-	return d.keys.Get(ctx, in.Domain)
 }
 
 func (d dkimRoutes) deleteDomainKey(ctx context.Context, in *domainInput) (api.Deleted, error) {

@@ -15,11 +15,3 @@ func (d documentRoutes) searchDocuments(ctx context.Context, in *api.DocumentQue
 	in.Account = boundTo(ctx)
 	return d.documents.Search(ctx, *in)
 }
-
-func (d documentRoutes) getDocuments(ctx context.Context, _ *noInput) (api.DocumentsState, error) {
-	return d.documents.State(ctx)
-}
-
-func (d documentRoutes) rebuildDocuments(ctx context.Context, _ *noInput) (api.DocumentRebuild, error) {
-	return d.documents.Rebuild(ctx)
-}

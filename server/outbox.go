@@ -71,11 +71,15 @@ func notFound() error {
 	return fault.New(fault.NotFound, "", "Requested queue entry was not found")
 }
 
-func (m messageRoutes) getMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
-	if err := m.mine(ctx, in.QueueID); err != nil {
-		return api.OutboxMessage{}, err
+// ofMine returns a handler that passes the id of a message to ask. To a bound token, the messages of other
+// accounts don't exist.
+func ofMine[O any](m messageRoutes, ask func(context.Context, string) (O, error)) handler[messageInput, O] {
+	return func(ctx context.Context, in *messageInput) (out O, err error) {
+		if err := m.mine(ctx, in.QueueID); err != nil {
+			return out, err
+		}
+		return ask(ctx, in.QueueID)
 	}
-	return m.box.Reader.Get(ctx, in.QueueID)
 }
 
 func (m messageRoutes) cancelMessage(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
@@ -85,13 +89,6 @@ func (m messageRoutes) cancelMessage(ctx context.Context, in *messageInput) (api
 		return api.DeleteAnswer{}, err
 	}
 	return m.box.Operations.Cancel(ctx, in.QueueID, "api")
-}
-
-func (m messageRoutes) retryMessage(ctx context.Context, in *messageInput) (api.OutboxMessage, error) {
-	if err := m.mine(ctx, in.QueueID); err != nil {
-		return api.OutboxMessage{}, err
-	}
-	return m.box.Operations.Retry(ctx, in.QueueID)
 }
 
 type patchMessageInput struct {

@@ -22,22 +22,15 @@ type personInput struct {
 	Person string `path:"person" maxLength:"128" doc:"Name of the person"`
 }
 
-func (p peopleRoutes) listPeople(ctx context.Context, in *api.PageQuery) (api.PersonPage, error) {
-	return p.people.List(ctx, in.Page, pageSize(*in))
-}
+func (in personInput) id() string { return in.Person }
 
-type createPersonInput struct{ Body api.PersonRequest }
-
-func (p peopleRoutes) createPerson(ctx context.Context, in *createPersonInput) (api.PersonLink, error) {
+func (p peopleRoutes) createPerson(ctx context.Context, in *body[api.PersonRequest]) (api.PersonLink,
+	error) {
 	made, err := p.people.Create(ctx, in.Body, time.Now())
 	if err != nil || made.Identity != nil {
 		return api.PersonLink{Person: made.Person}, err
 	}
 	return p.link(ctx, made.Person)
-}
-
-func (p peopleRoutes) getPerson(ctx context.Context, in *personInput) (api.PersonInfo, error) {
-	return p.people.Get(ctx, in.Person)
 }
 
 type updatePersonInput struct {
@@ -47,11 +40,6 @@ type updatePersonInput struct {
 
 func (p peopleRoutes) updatePerson(ctx context.Context, in *updatePersonInput) (api.PersonInfo, error) {
 	return p.people.Update(ctx, in.Person, in.Body, time.Now())
-}
-
-func (p peopleRoutes) deletePerson(ctx context.Context, in *personInput) (api.Deleted, error) {
-	deleted, err := p.people.Delete(ctx, in.Person)
-	return api.Deleted{Deleted: deleted}, err
 }
 
 func (p peopleRoutes) linkPerson(ctx context.Context, in *personInput) (api.PersonLink, error) {
@@ -88,9 +76,7 @@ func (p peopleRoutes) getMe(ctx context.Context, _ *noInput) (api.Me, error) {
 	return api.Me{PersonInfo: person, Account: g.Account, Session: g.Session}, err
 }
 
-type passwordInput struct{ Body api.PasswordChange }
-
-func (p peopleRoutes) changePassword(ctx context.Context, in *passwordInput) (api.Me, error) {
+func (p peopleRoutes) changePassword(ctx context.Context, in *body[api.PasswordChange]) (api.Me, error) {
 	return p.renewed(ctx, p.people.ChangePassword(ctx, grantOf(ctx).Person, in.Body, time.Now()))
 }
 
@@ -105,15 +91,11 @@ func (p peopleRoutes) renewed(ctx context.Context, err error) (api.Me, error) {
 	return p.getMe(ctx, nil)
 }
 
-type proofInput struct{ Body api.PasswordProof }
-
-func (p peopleRoutes) enrolTOTP(ctx context.Context, in *proofInput) (api.TOTPSecret, error) {
+func (p peopleRoutes) enrolTOTP(ctx context.Context, in *body[api.PasswordProof]) (api.TOTPSecret, error) {
 	return p.people.Enrol(ctx, grantOf(ctx).Person, in.Body.Password, time.Now())
 }
 
-type codeInput struct{ Body api.TOTPCode }
-
-func (p peopleRoutes) confirmTOTP(ctx context.Context, in *codeInput) (api.RecoveryCodes, error) {
+func (p peopleRoutes) confirmTOTP(ctx context.Context, in *body[api.TOTPCode]) (api.RecoveryCodes, error) {
 	codes, err := p.people.Confirm(ctx, grantOf(ctx).Person, in.Body.Code, time.Now())
 	if err == nil {
 		err = p.sessions.Renew(ctx, grantOf(ctx), time.Now())
@@ -121,13 +103,11 @@ func (p peopleRoutes) confirmTOTP(ctx context.Context, in *codeInput) (api.Recov
 	return codes, err
 }
 
-func (p peopleRoutes) removeTOTP(ctx context.Context, in *proofInput) (api.Me, error) {
+func (p peopleRoutes) removeTOTP(ctx context.Context, in *body[api.PasswordProof]) (api.Me, error) {
 	return p.renewed(ctx, p.people.RemoveTOTP(ctx, grantOf(ctx).Person, in.Body.Password, time.Now()))
 }
 
-type accountChoiceInput struct{ Body api.AccountChoice }
-
-func (p peopleRoutes) chooseAccount(ctx context.Context, in *accountChoiceInput) (api.Me, error) {
+func (p peopleRoutes) chooseAccount(ctx context.Context, in *body[api.AccountChoice]) (api.Me, error) {
 	if err := p.sessions.SwitchAccount(ctx, grantOf(ctx), in.Body.Account, time.Now()); err != nil {
 		return api.Me{}, err
 	}

@@ -14,18 +14,16 @@ type group struct {
 
 // routes returns the table of all routes.
 func (s *Server) routes() []group {
-	return slices.Concat(s.mailRoutes(), s.senderRoutes(), s.audienceRoutes(), s.programRoutes(),
-		s.publicRoutes())
+	return slices.Concat(s.mailRoutes(), s.queueRoutes(), s.senderRoutes(), s.audienceRoutes(),
+		s.programRoutes(), s.publicRoutes())
 }
 
-// mailRoutes are about messages and their queues.
+// mailRoutes are about messages.
 func (s *Server) mailRoutes() []group {
 	p := s.parts
 	submits := submitRoutes{accept: p.Submit, metrics: s.metrics, draining: &s.draining}
 	messages := messageRoutes{box: p.Outbox}
 	documents := documentRoutes{documents: p.Documents}
-	queues := queueRoutes{box: p.Outbox, accounts: p.Accounts, documents: p.Documents, digests: p.Digests,
-		settings: p.Settings, state: p.State, version: s.opts.Version}
 	return []group{
 		{"Submit", "Submit mail for delivery.", []route{
 			large(s.opts.maxSubmit(), on(api.Submit, own(api.ScopeSend), unlogged("in the email log"),
@@ -36,10 +34,11 @@ func (s *Server) mailRoutes() []group {
 		{"Outbox", "Show, change and cancel queued messages.", []route{
 			get(api.ListOutbox, own(api.ScopeOutbox), messages.listOutbox),
 			long(on(api.CancelMessages, own(api.ScopeOutbox), changes("message", ""), messages.cancelAll)),
-			get(api.GetMessage, own(api.ScopeOutbox), messages.getMessage),
+			get(api.GetMessage, own(api.ScopeOutbox), ofMine(messages, p.Outbox.Reader.Get)),
 			on(api.CancelMessage, own(api.ScopeOutbox), changes("message", "queueId"), messages.cancelMessage),
 			on(api.PatchMessage, own(api.ScopeOutbox), changes("message", "queueId"), messages.patchMessage),
-			on(api.RetryMessage, own(api.ScopeOutbox), changes("message", "queueId"), messages.retryMessage),
+			on(api.RetryMessage, own(api.ScopeOutbox), changes("message", "queueId"),
+				ofMine(messages, p.Outbox.Operations.Retry)),
 			get(api.MessageContent, own(api.ScopeOutbox), messages.messageContent),
 		}},
 		{"Email log", "The history of all messages.", []route{
@@ -55,18 +54,28 @@ func (s *Server) mailRoutes() []group {
 		}},
 		{"Search", "Full-text search of all mail.", []route{
 			get(api.SearchDocuments, own(api.ScopeOutbox), documents.searchDocuments),
-			get(api.GetDocuments, whole(api.ScopeAPI), documents.getDocuments),
-			on(api.RebuildDocuments, whole(api.ScopeAPI), changes("documents", ""), documents.rebuildDocuments),
+			get(api.GetDocuments, whole(api.ScopeAPI), of(p.Documents.State)),
+			on(api.RebuildDocuments, whole(api.ScopeAPI), changes("documents", ""), of(p.Documents.Rebuild)),
 		}},
 		{"Dead letters", "Show, replay and delete messages that failed permanently.", []route{
 			get(api.ListDeadLetters, own(api.ScopeOutbox), messages.listDeadLetters),
 			get(api.ListDeadLetterReasons, own(api.ScopeOutbox), messages.listDeadLetterReasons),
 			get(api.ExplainReply, own(api.ScopeOutbox), messages.explainReply),
-			get(api.GetDeadLetter, own(api.ScopeOutbox), messages.getDeadLetter),
+			get(api.GetDeadLetter, own(api.ScopeOutbox), ofMine(messages, p.Outbox.Reader.DeadLetter)),
 			long(on(api.ReplayDeadLetters, own(api.ScopeOutbox), changes("message", ""), messages.replayDeadLetters)),
 			on(api.ReplayDeadLetter, own(api.ScopeOutbox), changes("message", "queueId"), messages.replayDeadLetter),
-			on(api.DeleteDeadLetter, own(api.ScopeOutbox), changes("message", "queueId"), messages.deleteDeadLetter),
+			on(api.DeleteDeadLetter, own(api.ScopeOutbox), changes("message", "queueId"),
+				ofMine(messages, p.Outbox.Operations.DeleteDeadLetter)),
 		}},
+	}
+}
+
+// queueRoutes are about the queues and the settings of the instance.
+func (s *Server) queueRoutes() []group {
+	p := s.parts
+	queues := queueRoutes{box: p.Outbox, accounts: p.Accounts, documents: p.Documents, digests: p.Digests,
+		settings: p.Settings, state: p.State, version: s.opts.Version}
+	return []group{
 		{"Queues", "Watch, pause and resume the queues.", []route{
 			get(api.GetQueue, whole(api.ScopeAPI), queues.getQueue),
 			on(api.PutQueue, whole(api.ScopeAPI), changes("queue", "queue"), queues.putQueue),
@@ -84,18 +93,19 @@ func (s *Server) mailRoutes() []group {
 // senderRoutes are about accounts, gateways, keys and templates.
 func (s *Server) senderRoutes() []group {
 	p := s.parts
-	changed := p.Provision()
+	changed, scope := p.Provision(), whole(api.ScopeAPI)
 	accounts := accountRoutes{provision: changed, accounts: p.Accounts, senders: p.Senders, box: p.Outbox}
-	gateways := gatewayRoutes{provision: changed, gateways: p.Gateways}
 	keys := dkimRoutes{keys: p.DomainKeys}
 	templates := templateRoutes{templates: p.Templates, accounts: p.Accounts}
 	return []group{
 		{"Accounts", "The senders, and the relays their mail goes through.", []route{
-			on(api.CreateAccount, whole(api.ScopeAPI), changes("account", ""), accounts.createAccount),
-			get(api.ListAccounts, whole(api.ScopeAPI), accounts.listAccounts),
+			on(api.CreateAccount, scope, changes("account", ""),
+				byBody[body[api.Account]](unbound(changed.CreateAccount))),
+			get(api.ListAccounts, scope, accounts.listAccounts),
 			get(api.GetAccount, own(api.ScopeAPI), accounts.getAccount),
-			on(api.UpdateAccount, whole(api.ScopeAPI), changes("account", "account"), accounts.updateAccount),
-			long(on(api.DeleteAccount, whole(api.ScopeAPI), changes("account", "account"), accounts.deleteAccount)),
+			on(api.UpdateAccount, scope, changes("account", "account"), accounts.updateAccount),
+			long(on(api.DeleteAccount, scope, changes("account", "account"),
+				byID[accountInput](unbound(changed.DeleteAccount)))),
 			get(api.GetUsage, own(api.ScopeAPI), accounts.getUsage),
 			get(api.GetAccountDNS, own(api.ScopeAPI), accounts.getAccountDNS),
 			get(api.ListSenders, own(api.ScopeAPI), accounts.listSenders),
@@ -103,35 +113,41 @@ func (s *Server) senderRoutes() []group {
 			on(api.VerifySender, own(api.ScopeAPI), changes("account", "account"), accounts.verifySender),
 			on(api.MailSender, own(api.ScopeAPI), changes("account", "account"), accounts.mailSender),
 			on(api.RemoveSender, own(api.ScopeAPI), changes("account", "account"), accounts.removeSender),
-			on(api.VerifyAccount, whole(api.ScopeAPI), unlogged("changes nothing"), accounts.verifyAccount),
+			on(api.VerifyAccount, scope, unlogged("changes nothing"),
+				byBody[body[api.VerifyRequest]](unbound(changed.Verify))),
 		}},
 		{"Gateways", "The relays that accounts share.", []route{
-			on(api.CreateGateway, whole(api.ScopeAPI), changes("gateway", ""), gateways.createGateway),
-			get(api.ListGateways, whole(api.ScopeAPI), gateways.listGateways),
-			get(api.GetGateway, whole(api.ScopeAPI), gateways.getGateway),
-			on(api.UpdateGateway, whole(api.ScopeAPI), changes("gateway", "gateway"), gateways.updateGateway),
-			on(api.DeleteGateway, whole(api.ScopeAPI), changes("gateway", "gateway"), gateways.deleteGateway),
+			on(api.CreateGateway, scope, changes("gateway", ""),
+				byBody[body[api.Gateway]](unbound(changed.CreateGateway))),
+			get(api.ListGateways, scope, byPage(p.Gateways.List)),
+			get(api.GetGateway, scope, byID[gatewayInput](unbound(p.Gateways.Get))),
+			on(api.UpdateGateway, scope, changes("gateway", "gateway"),
+				byIDAndBody[updateGatewayInput](unboundChange(changed.UpdateGateway))),
+			on(api.DeleteGateway, scope, changes("gateway", "gateway"),
+				byID[gatewayInput](unbound(changed.DeleteGateway))),
 		}},
 		{"DKIM", "The keys that sign the mail of a domain.", []route{
-			on(api.PutDomainKey, whole(api.ScopeAPI), changes("dkim", "domain"), keys.putDomainKey),
-			get(api.ListDomainKeys, whole(api.ScopeAPI), keys.listDomainKeys),
-			get(api.GetDomainKey, whole(api.ScopeAPI), keys.getDomainKey),
-			on(api.DeleteDomainKey, whole(api.ScopeAPI), changes("dkim", "domain"), keys.deleteDomainKey),
+			on(api.PutDomainKey, scope, changes("dkim", "domain"), keys.putDomainKey),
+			get(api.ListDomainKeys, scope, of(p.DomainKeys.List)),
+			get(api.GetDomainKey, scope, byID[domainInput](unbound(p.DomainKeys.Get))),
+			on(api.DeleteDomainKey, scope, changes("dkim", "domain"), keys.deleteDomainKey),
 		}},
 		{"Templates", "Stored templates, partials and layouts.", []route{
 			grows(large(templateBody, on(api.CreateTemplate, own(api.ScopeAPI), changes("template", ""),
 				templates.createTemplate))),
 			get(api.ListTemplates, own(api.ScopeAPI), templates.listTemplates),
 			large(templateBody, on(api.TryTemplate, own(api.ScopeAPI), unlogged("changes nothing"),
-				templates.tryTemplate)),
-			get(api.GetTemplate, own(api.ScopeAPI), templates.getTemplate),
+				byBody[body[api.TemplateTrial]](p.Templates.Try))),
+			get(api.GetTemplate, own(api.ScopeAPI), byID[templateInput](p.Templates.Get)),
 			grows(large(templateBody, on(api.UpdateTemplate, own(api.ScopeAPI), changes("template", "id"),
-				templates.updateTemplate))),
-			on(api.DeleteTemplate, own(api.ScopeAPI), changes("template", "id"), templates.deleteTemplate),
-			get(api.ListTemplateVersions, own(api.ScopeAPI), templates.listTemplateVersions),
+				byIDAndBody[updateTemplateInput](p.Templates.Update)))),
+			on(api.DeleteTemplate, own(api.ScopeAPI), changes("template", "id"),
+				byID[templateInput](p.Templates.Delete)),
+			get(api.ListTemplateVersions, own(api.ScopeAPI), byID[templateInput](p.Templates.Versions)),
 			get(api.GetTemplateVersion, own(api.ScopeAPI), templates.getTemplateVersion),
 			grows(on(api.RestoreTemplate, own(api.ScopeAPI), changes("template", "id"), templates.restoreTemplate)),
-			on(api.PreviewTemplate, own(api.ScopeAPI), unlogged("changes nothing"), templates.previewTemplate),
+			on(api.PreviewTemplate, own(api.ScopeAPI), unlogged("changes nothing"),
+				byIDAndBody[previewTemplateInput](p.Templates.Preview)),
 			long(on(api.FlushTemplates, own(api.ScopeAPI), changes("template", ""), templates.flushTemplates)),
 		}},
 	}
@@ -143,8 +159,9 @@ func (s *Server) subscriberFileRoutes() group {
 	return group{"Files of subscribers", "Import and export subscribers.", []route{
 		grows(upload(api.ImportSubscribers, own(api.ScopeLists), changes("subscriber", ""),
 			imports.importSubscribers)),
-		get(api.ListSubscriberImports, own(api.ScopeLists), imports.listImports),
-		get(api.GetSubscriberImport, own(api.ScopeLists), imports.getImport),
+		get(api.ListSubscriberImports, own(api.ScopeLists), byQuery(imports.audience.Imports.List)),
+		get(api.GetSubscriberImport, own(api.ScopeLists),
+			byKey[subscriberImportInput](imports.audience.Imports.Get)),
 		on(api.StopSubscriberImport, own(api.ScopeLists), changes("subscriber", "id"), imports.stopImport),
 		long(get(api.ExportSubscribers, own(api.ScopeLists), imports.exportSubscribers)),
 	}}
@@ -152,70 +169,74 @@ func (s *Server) subscriberFileRoutes() group {
 
 // segmentRoutes are about segments.
 func (s *Server) segmentRoutes() group {
-	segments := segmentRoutes{segments: s.parts.Audience.Segments}
+	segments := s.parts.Audience.Segments
 	return group{"Segments", "Stored rules that select subscribers.", []route{
 		grows(large(segmentBody, on(api.CreateSegment, own(api.ScopeLists), changes("segment", ""),
-			segments.createSegment))),
-		get(api.ListSegments, readsLists(), segments.listSegments),
-		get(api.GetSegment, readsLists(), segments.getSegment),
+			byBody[newBody[api.Segment]](segments.Create)))),
+		get(api.ListSegments, readsLists(), byQuery(segments.Page)),
+		get(api.GetSegment, readsLists(), byID[segmentInput](segments.Get)),
 		grows(large(segmentBody, on(api.UpdateSegment, own(api.ScopeLists), changes("segment", "segment"),
-			segments.updateSegment))),
-		on(api.DeleteSegment, own(api.ScopeLists), changes("segment", "segment"), segments.deleteSegment),
-		on(api.CountSegment, own(api.ScopeLists), unlogged("changes nothing"), segments.countSegment),
-		get(api.GetSegmentCount, readsLists(), segments.segmentCount),
-		get(api.ExplainSegment, readsLists(), segments.explainSegment),
+			byIDAndBody[updateSegmentInput](segments.Update)))),
+		on(api.DeleteSegment, own(api.ScopeLists), changes("segment", "segment"),
+			deletes[segmentInput](segments.Delete)),
+		on(api.CountSegment, own(api.ScopeLists), unlogged("changes nothing"),
+			byID[segmentInput](segments.StartCount)),
+		get(api.GetSegmentCount, readsLists(), byID[segmentInput](segments.Count)),
+		get(api.ExplainSegment, readsLists(), segmentRoutes{segments}.explainSegment),
 	}}
 }
 
 // campaignRoutes are about campaigns.
 func (s *Server) campaignRoutes() group {
-	campaigns := campaignRoutes{campaigns: s.parts.Campaigns, draining: &s.draining}
+	all, scope := s.parts.Campaigns, own(api.ScopeCampaigns)
+	campaigns := campaignRoutes{campaigns: all, draining: &s.draining}
 	campaign := changes("campaign", "campaign")
 	return group{"Campaigns", "Newsletters: one content, mailed once to each person that it chooses.", []route{
-		grows(on(api.CreateCampaign, own(api.ScopeCampaigns), changes("campaign", ""), campaigns.createCampaign)),
-		get(api.ListCampaigns, own(api.ScopeCampaigns), campaigns.listCampaigns),
-		get(api.GetCampaign, own(api.ScopeCampaigns), campaigns.getCampaign),
-		grows(on(api.UpdateCampaign, own(api.ScopeCampaigns), campaign, campaigns.updateCampaign)),
-		long(on(api.DeleteCampaign, own(api.ScopeCampaigns), campaign, campaigns.deleteCampaign)),
-		grows(on(api.CopyCampaign, own(api.ScopeCampaigns), changes("campaign", ""), campaigns.copyCampaign)),
-		grows(on(api.SendCampaign, own(api.ScopeCampaigns), campaign, campaigns.sendCampaign)),
-		on(api.PauseCampaign, own(api.ScopeCampaigns), campaign, campaigns.pauseCampaign),
-		on(api.ResumeCampaign, own(api.ScopeCampaigns), campaign, campaigns.resumeCampaign),
-		on(api.CancelCampaign, own(api.ScopeCampaigns), campaign, campaigns.cancelCampaign),
-		on(api.PreviewCampaign, own(api.ScopeCampaigns), unlogged("changes nothing"), campaigns.previewCampaign),
-		on(api.CheckCampaign, own(api.ScopeCampaigns), unlogged("changes nothing"), campaigns.checkCampaign),
-		on(api.TestCampaign, own(api.ScopeCampaigns), campaign, campaigns.testCampaign),
-		get(api.ListCampaignRecipients, own(api.ScopeCampaigns), campaigns.listCampaignRecipients),
-		long(get(api.ExportCampaignRecipients, own(api.ScopeCampaigns), campaigns.exportCampaignRecipients)),
-		on(api.SettleCampaign, own(api.ScopeCampaigns), campaign, campaigns.settleCampaign),
-		grows(on(api.ResendCampaign, own(api.ScopeCampaigns), campaign, campaigns.resendCampaign)),
-		on(api.DecideCampaign, own(api.ScopeCampaigns), campaign, campaigns.decideCampaign),
-		get(api.GetCampaignStats, own(api.ScopeCampaigns), campaigns.campaignStats),
-		get(api.WatchCampaignStats, own(api.ScopeCampaigns), campaigns.liveStats),
-		long(on(api.RecountCampaign, own(api.ScopeCampaigns), campaign, campaigns.recountCampaign)),
+		grows(on(api.CreateCampaign, scope, changes("campaign", ""), byBody[newBody[api.Campaign]](all.Create))),
+		get(api.ListCampaigns, scope, byQuery(all.Page)),
+		get(api.GetCampaign, scope, byID[campaignInput](all.Get)),
+		grows(on(api.UpdateCampaign, scope, campaign, byIDAndBody[campaignChange[api.CampaignPatch]](all.Update))),
+		long(on(api.DeleteCampaign, scope, campaign, deletes[campaignInput](all.Delete))),
+		grows(on(api.CopyCampaign, scope, changes("campaign", ""), byIDAndBody[copyCampaignInput](all.Copy))),
+		grows(on(api.SendCampaign, scope, campaign, campaigns.sendCampaign)),
+		on(api.PauseCampaign, scope, campaign, byID[campaignInput](all.Pause)),
+		on(api.ResumeCampaign, scope, campaign, byID[campaignInput](all.Resume)),
+		on(api.CancelCampaign, scope, campaign, byID[campaignInput](all.Cancel)),
+		on(api.PreviewCampaign, scope, unlogged("changes nothing"), byIDAndBody[previewCampaignInput](all.Preview)),
+		on(api.CheckCampaign, scope, unlogged("changes nothing"), byID[campaignInput](all.Check)),
+		on(api.TestCampaign, scope, campaign, campaigns.testCampaign),
+		get(api.ListCampaignRecipients, scope, campaigns.listCampaignRecipients),
+		long(get(api.ExportCampaignRecipients, scope, campaigns.exportCampaignRecipients)),
+		on(api.SettleCampaign, scope, campaign, byIDAndBody[settleCampaignInput](all.Settle)),
+		grows(on(api.ResendCampaign, scope, campaign, campaigns.resendCampaign)),
+		on(api.DecideCampaign, scope, campaign, byIDAndBody[campaignChange[api.CampaignWinner]](all.Winner)),
+		get(api.GetCampaignStats, scope, campaigns.campaignStats),
+		get(api.WatchCampaignStats, scope, campaigns.liveStats),
+		long(on(api.RecountCampaign, scope, campaign, byID[campaignInput](all.Recount))),
 	}}
 }
 
 // audienceRoutes are about lists, subscribers and campaigns.
 func (s *Server) audienceRoutes() []group {
-	lists := listRoutes{lists: s.parts.Audience.Lists}
+	lists := s.parts.Audience.Lists
 	subscribers := subscriberRoutes{audience: s.parts.Audience}
 	forms := s.subscribing()
 	return []group{
 		{"Lists", "The mailing lists of accounts.", []route{
-			grows(large(listMailBody, on(api.CreateList, own(api.ScopeLists), changes("list", ""), lists.createList))),
-			get(api.ListLists, readsLists(), lists.listLists),
-			get(api.GetList, readsLists(), lists.getList),
+			grows(large(listMailBody, on(api.CreateList, own(api.ScopeLists), changes("list", ""),
+				byBody[newBody[api.List]](lists.Create)))),
+			get(api.ListLists, readsLists(), byQuery(lists.Page)),
+			get(api.GetList, readsLists(), byID[listInput](lists.Get)),
 			grows(large(listMailBody, on(api.UpdateList, own(api.ScopeLists), changes("list", "listId"),
-				lists.updateList))),
-			long(on(api.DeleteList, own(api.ScopeLists), changes("list", "listId"), lists.deleteList)),
+				byIDAndBody[updateListInput](lists.Update)))),
+			long(on(api.DeleteList, own(api.ScopeLists), changes("list", "listId"), deletes[listInput](lists.Delete))),
 			get(api.GetListForm, readsLists(), forms.form),
 		}},
 		{"Subscribers", "Who gets the newsletters of accounts.", []route{
 			grows(on(api.CreateSubscriber, own(api.ScopeLists), changes("subscriber", ""),
 				subscribers.createSubscriber)),
-			get(api.ListSubscribers, own(api.ScopeLists), subscribers.listSubscribers),
-			get(api.GetSubscriber, own(api.ScopeLists), subscribers.getSubscriber),
+			get(api.ListSubscribers, own(api.ScopeLists), byQuery(s.parts.Audience.Page)),
+			get(api.GetSubscriber, own(api.ScopeLists), byKey[subscriberInput](s.parts.Audience.Get)),
 			grows(on(api.UpdateSubscriber, own(api.ScopeLists), changes("subscriber", "subscriber"),
 				subscribers.updateSubscriber)),
 			on(api.DeleteSubscriber, own(api.ScopeLists), changes("subscriber", "subscriber"),
@@ -223,7 +244,7 @@ func (s *Server) audienceRoutes() []group {
 			grows(on(api.Subscribe, own(api.ScopeLists), changes("subscriber", "subscriber"), subscribers.subscribe)),
 			on(api.LeaveList, own(api.ScopeLists), changes("subscriber", "subscriber"), subscribers.leaveList),
 			on(api.AskAgain, own(api.ScopeLists), changes("subscriber", "subscriber"), forms.again),
-			get(api.ListConsents, own(api.ScopeLists), subscribers.listConsents),
+			get(api.ListConsents, own(api.ScopeLists), byKey[subscriberInput](s.parts.Audience.Consents)),
 		}},
 		s.subscriberFileRoutes(), s.segmentRoutes(), s.campaignRoutes(), s.digestRoutes(), s.erasureRoutes(),
 		s.whyRoutes(),

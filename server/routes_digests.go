@@ -4,7 +4,8 @@ import "github.com/postroom/postroom/api"
 
 // digestRoutes are about digests.
 func (s *Server) digestRoutes() group {
-	digests := digestRoutes{digests: s.parts.Digests}
+	all := s.parts.Digests
+	digests := digestRoutes{digests: all}
 	reader := changes("digestRecipient", "recipient")
 	return group{"Digests", "Notifications, collected for each reader and mailed when the reader wants it.",
 		[]route{
@@ -13,24 +14,26 @@ func (s *Server) digestRoutes() group {
 			on(api.DeleteDigestEvents, own(api.ScopeDigests), changes("digestRecipient", ""),
 				digests.deleteDigestEvents),
 			grows(on(api.CreateDigestKind, own(api.ScopeDigests), changes("digestKind", ""),
-				digests.createDigestKind)),
-			get(api.ListDigestKinds, own(api.ScopeDigests), digests.listDigestKinds),
-			get(api.GetDigestKind, own(api.ScopeDigests), digests.getDigestKind),
+				byBody[createDigestKindInput](all.Kinds.Create))),
+			get(api.ListDigestKinds, own(api.ScopeDigests), byQuery(all.Kinds.Page)),
+			get(api.GetDigestKind, own(api.ScopeDigests), byKey[digestKindInput](all.Kinds.Get)),
 			grows(on(api.UpdateDigestKind, own(api.ScopeDigests), changes("digestKind", "category"),
-				digests.updateDigestKind)),
+				byIDAndBody[updateDigestKindInput](all.Kinds.Update))),
 			on(api.DeleteDigestKind, own(api.ScopeDigests), changes("digestKind", "category"),
 				digests.deleteDigestKind),
-			get(api.ListDigestRecipients, own(api.ScopeDigests), digests.listDigestRecipients),
-			get(api.GetDigestRecipient, own(api.ScopeDigests), digests.getDigestRecipient),
+			get(api.ListDigestRecipients, own(api.ScopeDigests), byQuery(all.List)),
+			get(api.GetDigestRecipient, own(api.ScopeDigests), byKey[digestRecipientInput](all.Get)),
 			grows(on(api.PutDigestRecipient, own(api.ScopeDigests), reader, digests.putDigestRecipient)),
-			on(api.PatchDigestRecipient, own(api.ScopeDigests), reader, digests.patchDigestRecipient),
+			on(api.PatchDigestRecipient, own(api.ScopeDigests), reader,
+				byIDAndBody[writeDigestRecipientInput](all.Patch)),
 			on(api.DeleteDigestRecipient, own(api.ScopeDigests), reader, digests.deleteDigestRecipient),
-			get(api.ListWaitingDigestEvents, own(api.ScopeDigests), digests.listWaitingDigestEvents),
-			get(api.PreviewDigest, own(api.ScopeDigests), digests.previewDigest),
-			on(api.SendDigest, own(api.ScopeDigests), reader, digests.sendDigest),
+			get(api.ListWaitingDigestEvents, own(api.ScopeDigests), byKey[digestRecipientInput](all.Waiting)),
+			get(api.PreviewDigest, own(api.ScopeDigests), byKey[digestRecipientInput](all.Preview)),
+			on(api.SendDigest, own(api.ScopeDigests), reader, byKey[digestRecipientInput](all.Send)),
 			on(api.ComputeDigestTimes, own(api.ScopeDigests), unlogged("changes nothing"), digests.computeDigestTimes),
-			get(api.ListDigestRuns, own(api.ScopeDigests), digests.listDigestRuns),
-			get(api.GetDigestRun, own(api.ScopeDigests), digests.getDigestRun),
-			on(api.RetryDigestRun, own(api.ScopeDigests), changes("digestRun", "run"), digests.retryDigestRun),
+			get(api.ListDigestRuns, own(api.ScopeDigests), byQuery(all.Runs.List)),
+			get(api.GetDigestRun, own(api.ScopeDigests), byID[digestRunInput](all.Runs.Get)),
+			on(api.RetryDigestRun, own(api.ScopeDigests), changes("digestRun", "run"),
+				byID[digestRunInput](all.Runs.Retry)),
 		}}
 }

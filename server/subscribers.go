@@ -10,10 +10,7 @@ import (
 
 type subscriberRoutes struct{ audience *audience.Subscribers }
 
-type createSubscriberInput struct {
-	api.AccountQuery
-	Body api.SubscriberRequest
-}
+type createSubscriberInput struct{ newBody[api.SubscriberRequest] }
 
 func (s subscriberRoutes) createSubscriber(ctx context.Context, in *createSubscriberInput) (api.Subscriber,
 	error) {
@@ -21,27 +18,16 @@ func (s subscriberRoutes) createSubscriber(ctx context.Context, in *createSubscr
 	return made, err
 }
 
-func (s subscriberRoutes) listSubscribers(ctx context.Context, in *api.SubscriberQuery) (api.SubscriberPage,
-	error) {
-	return s.audience.Page(ctx, boundTo(ctx), *in)
-}
-
 type subscriberInput struct {
 	api.AccountQuery
 	Subscriber string `path:"subscriber" maxLength:"512" doc:"Id or address of the subscriber"`
 }
 
-func (s subscriberRoutes) getSubscriber(ctx context.Context, in *subscriberInput) (api.Subscriber, error) {
-	return s.audience.Get(ctx, boundTo(ctx), in.AccountQuery, in.Subscriber)
-}
+func (in subscriberInput) key() (api.AccountQuery, string) { return in.AccountQuery, in.Subscriber }
 
 func (s subscriberRoutes) deleteSubscriber(ctx context.Context, in *subscriberInput) (api.Deleted, error) {
 	deleted, err := s.audience.Delete(ctx, boundTo(ctx), in.AccountQuery, in.Subscriber)
 	return api.Deleted{Deleted: deleted}, err
-}
-
-func (s subscriberRoutes) listConsents(ctx context.Context, in *subscriberInput) (api.ConsentHistory, error) {
-	return s.audience.Consents(ctx, boundTo(ctx), in.AccountQuery, in.Subscriber)
 }
 
 type updateSubscriberInput struct {

@@ -24,20 +24,12 @@ func (s subscriberImportRoutes) importSubscribers(ctx context.Context, in *impor
 	return s.audience.Imports.Run(ctx, boundTo(ctx), in.File, o)
 }
 
-func (s subscriberImportRoutes) listImports(ctx context.Context, in *api.AccountQuery) (api.SubscriberImports,
-	error) {
-	return s.audience.Imports.List(ctx, boundTo(ctx), *in)
-}
-
 type subscriberImportInput struct {
 	api.AccountQuery
 	importInput
 }
 
-func (s subscriberImportRoutes) getImport(ctx context.Context, in *subscriberImportInput) (
-	api.SubscriberImport, error) {
-	return s.audience.Imports.Get(ctx, boundTo(ctx), in.AccountQuery, in.ID)
-}
+func (in subscriberImportInput) key() (api.AccountQuery, string) { return in.AccountQuery, in.ID }
 
 func (s subscriberImportRoutes) stopImport(ctx context.Context, in *subscriberImportInput) (api.Deleted,
 	error) {

@@ -17,11 +17,6 @@ import (
 
 type suppressionRoutes struct{ store *suppression.Store }
 
-func (s suppressionRoutes) listSuppressions(ctx context.Context, in *api.SuppressionQuery) (
-	api.SuppressionPage, error) {
-	return s.store.Query(ctx, boundTo(ctx), *in)
-}
-
 type addSuppressionsInput struct{ Body api.SuppressionRequest }
 
 func (s suppressionRoutes) addSuppressions(ctx context.Context, in *addSuppressionsInput) (
@@ -81,11 +76,6 @@ func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *f
 	}
 }
 
-func (s suppressionRoutes) removeSuppression(ctx context.Context, in *api.SuppressionRemoval) (
-	api.SuppressionRemoved, error) {
-	return s.store.Delete(ctx, boundTo(ctx), *in)
-}
-
 func (s suppressionRoutes) checkSuppression(ctx context.Context, in *api.SuppressionCheck) (
 	api.SuppressionFound, error) {
 	if in.Email == "" {
@@ -111,10 +101,7 @@ type importInput struct {
 	ID string `path:"id" maxLength:"64" doc:"Id of the import"`
 }
 
-func (s suppressionRoutes) importProgress(ctx context.Context, in *importInput) (api.SuppressionImport,
-	error) {
-	return s.store.Progress(ctx, boundTo(ctx), in.ID)
-}
+func (in importInput) id() string { return in.ID }
 
 func (s suppressionRoutes) exportSuppressions(ctx context.Context, in *api.SuppressionQuery) (download,
 	error) {
@@ -131,6 +118,8 @@ type blocklistInput struct {
 	ListID string `path:"listId" maxLength:"256" doc:"Id of the list"`
 }
 
+func (in blocklistInput) id() string { return in.ListID }
+
 type getBlocklistInput struct {
 	blocklistInput
 	api.BlocklistQuery
@@ -143,12 +132,7 @@ func (s suppressionRoutes) getBlocklist(ctx context.Context, in *getBlocklistInp
 
 type addToBlocklistInput struct {
 	blocklistInput
-	Body api.BlocklistRequest
-}
-
-func (s suppressionRoutes) addToBlocklist(ctx context.Context, in *addToBlocklistInput) (api.BlocklistAdded,
-	error) {
-	return s.store.Block(ctx, boundTo(ctx), in.ListID, in.Body)
+	body[api.BlocklistRequest]
 }
 
 type removeFromBlocklistInput struct {

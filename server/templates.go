@@ -18,10 +18,8 @@ type templateRoutes struct {
 	accounts  *accounts.Accounts
 }
 
-type createTemplateInput struct{ Body api.TemplateRequest }
-
-func (t templateRoutes) createTemplate(ctx context.Context, in *createTemplateInput) (api.TemplateCreated,
-	error) {
+func (t templateRoutes) createTemplate(ctx context.Context, in *body[api.TemplateRequest]) (
+	api.TemplateCreated, error) {
 	if a := in.Body.Account; a != nil && *a != "" && boundTo(ctx) == "" {
 		// nothing would ever delete a template of an unknown account
 		if _, err := t.accounts.Get(ctx, *a); err != nil {
@@ -42,27 +40,11 @@ type templateInput struct {
 	ID string `path:"id" maxLength:"128" doc:"Id of the template"`
 }
 
-func (t templateRoutes) getTemplate(ctx context.Context, in *templateInput) (api.Template, error) {
-	return t.templates.Get(ctx, boundTo(ctx), in.ID)
-}
+func (in templateInput) id() string { return in.ID }
 
 type updateTemplateInput struct {
 	templateInput
-	Body api.TemplatePatch
-}
-
-func (t templateRoutes) updateTemplate(ctx context.Context, in *updateTemplateInput) (api.TemplateUpdated,
-	error) {
-	return t.templates.Update(ctx, boundTo(ctx), in.ID, in.Body)
-}
-
-func (t templateRoutes) deleteTemplate(ctx context.Context, in *templateInput) (api.TemplateDeleted, error) {
-	return t.templates.Delete(ctx, boundTo(ctx), in.ID)
-}
-
-func (t templateRoutes) listTemplateVersions(ctx context.Context, in *templateInput) (api.TemplateVersions,
-	error) {
-	return t.templates.Versions(ctx, boundTo(ctx), in.ID)
+	body[api.TemplatePatch]
 }
 
 type templateVersionInput struct {
@@ -91,22 +73,7 @@ func (t templateRoutes) restoreTemplate(ctx context.Context, in *restoreTemplate
 
 type previewTemplateInput struct {
 	templateInput
-	Body *api.TemplatePreviewRequest
-}
-
-func (t templateRoutes) previewTemplate(ctx context.Context, in *previewTemplateInput) (api.TemplatePreview,
-	error) {
-	var req api.TemplatePreviewRequest
-	if in.Body != nil {
-		req = *in.Body
-	}
-	return t.templates.Preview(ctx, boundTo(ctx), in.ID, req)
-}
-
-type tryTemplateInput struct{ Body api.TemplateTrial }
-
-func (t templateRoutes) tryTemplate(ctx context.Context, in *tryTemplateInput) (api.TemplatePreview, error) {
-	return t.templates.Try(ctx, boundTo(ctx), in.Body)
+	optionalBody[api.TemplatePreviewRequest]
 }
 
 type flushTemplatesInput struct {

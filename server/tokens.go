@@ -14,9 +14,8 @@ type tokenRoutes struct {
 	box    *outbox.Outbox
 }
 
-type createTokenInput struct{ Body api.TokenRequest }
-
-func (t tokenRoutes) createToken(ctx context.Context, in *createTokenInput) (api.TokenCreated, error) {
+func (t tokenRoutes) createToken(ctx context.Context, in *body[api.TokenRequest]) (api.TokenCreated,
+	error) {
 	return t.tokens.Create(ctx, in.Body, time.Now())
 }
 
@@ -28,21 +27,15 @@ type tokenInput struct {
 	ID string `path:"id" maxLength:"256" doc:"Id of the token, not the token itself"`
 }
 
-func (t tokenRoutes) getToken(ctx context.Context, in *tokenInput) (api.TokenInfo, error) {
-	return t.tokens.Get(ctx, in.ID)
-}
+func (in tokenInput) id() string { return in.ID }
 
 type rotateTokenInput struct {
 	tokenInput
-	Body *api.TokenRotation
+	optionalBody[api.TokenRotation]
 }
 
 func (t tokenRoutes) rotateToken(ctx context.Context, in *rotateTokenInput) (api.TokenCreated, error) {
-	var req api.TokenRotation
-	if in.Body != nil {
-		req = *in.Body
-	}
-	return t.tokens.Rotate(ctx, in.ID, req, time.Now())
+	return t.tokens.Rotate(ctx, in.ID, in.content(), time.Now())
 }
 
 func (t tokenRoutes) getTokenUsage(ctx context.Context, in *tokenInput) (api.Usage, error) {
@@ -51,9 +44,4 @@ func (t tokenRoutes) getTokenUsage(ctx context.Context, in *tokenInput) (api.Usa
 		return api.Usage{}, err
 	}
 	return t.box.Reader.TokenUsage(ctx, info)
-}
-
-func (t tokenRoutes) deleteToken(ctx context.Context, in *tokenInput) (api.Deleted, error) {
-	deleted, err := t.tokens.Delete(ctx, in.ID)
-	return api.Deleted{Deleted: deleted}, err
 }

@@ -13,61 +13,21 @@ import (
 
 type webhookRoutes struct{ webhooks *webhooks.Webhooks }
 
-type createEndpointInput struct{ Body api.EndpointRequest }
-
-func (w webhookRoutes) createEndpoint(ctx context.Context, in *createEndpointInput) (api.Endpoint, error) {
-	return w.webhooks.Create(ctx, in.Body)
-}
-
-func (w webhookRoutes) listEndpoints(ctx context.Context, in *api.PageQuery) (api.EndpointPage, error) {
-	return w.webhooks.Endpoints(ctx, in.Page, pageSize(*in))
-}
-
 type endpointInput struct {
 	ID string `path:"id" maxLength:"256" doc:"Id of the endpoint"`
 }
 
-func (w webhookRoutes) getEndpoint(ctx context.Context, in *endpointInput) (api.Endpoint, error) {
-	return w.webhooks.Endpoint(ctx, in.ID)
-}
+func (in endpointInput) id() string { return in.ID }
 
-type updateEndpointInput struct {
+// endpointChange is an input with an endpoint and a body.
+type endpointChange[B any] struct {
 	endpointInput
-	Body api.EndpointRequest
-}
-
-func (w webhookRoutes) updateEndpoint(ctx context.Context, in *updateEndpointInput) (api.Endpoint, error) {
-	return w.webhooks.Update(ctx, in.ID, in.Body)
-}
-
-func (w webhookRoutes) deleteEndpoint(ctx context.Context, in *endpointInput) (api.Deleted, error) {
-	deleted, err := w.webhooks.Delete(ctx, in.ID)
-	return api.Deleted{Deleted: deleted}, err
-}
-
-type patchEndpointInput struct {
-	endpointInput
-	Body api.EndpointPatch
-}
-
-func (w webhookRoutes) patchEndpoint(ctx context.Context, in *patchEndpointInput) (api.Endpoint, error) {
-	return w.webhooks.Patch(ctx, in.ID, in.Body)
+	body[B]
 }
 
 type rotateSecretInput struct {
 	endpointInput
-	Body *api.SecretRotation
-}
-
-func (w webhookRoutes) rotateSecret(ctx context.Context, in *rotateSecretInput) (api.SecretRotated, error) {
-	if in.Body == nil {
-		in.Body = &api.SecretRotation{}
-	}
-	return w.webhooks.Rotate(ctx, in.ID, *in.Body)
-}
-
-func (w webhookRoutes) wakeEndpoint(ctx context.Context, in *endpointInput) (api.EndpointWoken, error) {
-	return w.webhooks.Wake(ctx, in.ID)
+	optionalBody[api.SecretRotation]
 }
 
 type endpointStatsInput struct {
@@ -102,10 +62,6 @@ func (w webhookRoutes) replayEndpoint(ctx context.Context, in *replayInput) (api
 		return api.Replayed{Running: err == nil}, err
 	}
 	return w.webhooks.Replay(ctx, in.ID, in.Since)
-}
-
-func (w webhookRoutes) replayState(ctx context.Context, in *endpointInput) (api.EndpointReplayState, error) {
-	return w.webhooks.ReplayState(ctx, in.ID)
 }
 
 type listDeliveriesInput struct {

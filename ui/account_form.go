@@ -274,10 +274,7 @@ func (u *UI) deleteAccount(w http.ResponseWriter, r *http.Request) error {
 		return undone(w, r, accountPath(id), fault.InvalidField("confirm", "must be the id of the account"))
 	}
 	got, err := u.Provision().DeleteAccount(r.Context(), id)
-	if err != nil {
-		return undone(w, r, accountPath(id), err)
-	}
-	return done(w, r, "/accounts", "The account %s was deleted, and %s cancelled.", id,
+	return told(w, r, accountPath(id), "/accounts", err, "The account %s was deleted, and %s cancelled.", id,
 		plural(got.Cancelled, "message was", "messages were"))
 }
 

@@ -196,10 +196,7 @@ func (u *UI) sendCampaign(w http.ResponseWriter, r *http.Request) error {
 // ran leads to the page of a campaign, and says in which state a verb left it.
 func (u *UI) ran(w http.ResponseWriter, r *http.Request, run api.CampaignRun, err error) error {
 	at := campaignPath(r.PathValue("id"))
-	if err != nil {
-		return undone(w, r, at, err)
-	}
-	return done(w, r, at, "The campaign is %s.", run.State)
+	return told(w, r, at, at, err, "The campaign is %s.", run.State)
 }
 
 // simply runs a verb of campaigns that needs no more than their id.
@@ -257,10 +254,8 @@ func (u *UI) settleCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	settled, err := u.Campaigns.Settle(r.Context(), boundTo(r), r.PathValue("id"),
 		api.CampaignSettle{All: true})
-	if err != nil {
-		return undone(w, r, at, err)
-	}
-	return done(w, r, at, "%s as sent now.", plural(settled.Settled, "recipient counts", "recipients count"))
+	return told(w, r, at, at, err, "%s as sent now.",
+		plural(settled.Settled, "recipient counts", "recipients count"))
 }
 
 func (u *UI) recountCampaign(w http.ResponseWriter, r *http.Request) error {

@@ -152,10 +152,7 @@ func (u *UI) switchEndpoint(on bool) func(http.ResponseWriter, *http.Request, st
 
 func (u *UI) wakeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	got, err := u.Webhooks.Wake(r.Context(), id)
-	if err != nil {
-		return undone(w, r, endpointPath(id), err)
-	}
-	return done(w, r, endpointPath(id), "The endpoint is tried again. %s due now.",
+	return told(w, r, endpointPath(id), endpointPath(id), err, "The endpoint is tried again. %s due now.",
 		plural(got.Woken, "delivery is", "deliveries are"))
 }
 
@@ -177,10 +174,8 @@ func (u *UI) replayEndpoint(w http.ResponseWriter, r *http.Request, id, _ string
 	if err != nil || since.IsZero() {
 		return undone(w, r, endpointPath(id), fault.InvalidField("since", "must be a date and time"))
 	}
-	if err := u.Webhooks.StartReplay(r.Context(), id, since); err != nil {
-		return undone(w, r, endpointPath(id), err)
-	}
-	return done(w, r, endpointPath(id), "The events since %s are being sent again.",
+	err = u.Webhooks.StartReplay(r.Context(), id, since)
+	return told(w, r, endpointPath(id), endpointPath(id), err, "The events since %s are being sent again.",
 		since.UTC().Format("2006-01-02 15:04 UTC"))
 }
 

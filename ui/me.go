@@ -56,7 +56,7 @@ func (u *UI) changed(w http.ResponseWriter, r *http.Request, err error, said str
 	if err == nil {
 		err = u.Access.Renew(r.Context(), grantOf(r), time.Now())
 	}
-	return told(w, r, "/me", "/me", err, said)
+	return told(w, r, "/me", "/me", err, "%s", said)
 }
 
 func (u *UI) changePassword(w http.ResponseWriter, r *http.Request) error {

@@ -106,14 +106,6 @@ func (u *UI) listOutbox(r *http.Request, v *outboxView) error {
 	return nil
 }
 
-func (u *UI) pauseQueue(w http.ResponseWriter, r *http.Request) error {
-	return u.setPaused(w, r, true)
-}
-
-func (u *UI) resumeQueue(w http.ResponseWriter, r *http.Request) error {
-	return u.setPaused(w, r, false)
-}
-
 // switched is the result of pausing or resuming a queue, by its name and whether it is paused.
 var switched = map[string]map[bool]string{
 	"submit": {true: "Sending is paused. Attempts under way finish; new messages are accepted and wait.",
@@ -126,17 +118,20 @@ var switched = map[string]map[bool]string{
 	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks go on."},
 }
 
-func (u *UI) setPaused(w http.ResponseWriter, r *http.Request, paused bool) error {
-	name := r.PathValue("queue")
-	words, ok := switched[name]
-	if !ok {
-		return fault.New(fault.NotFound, "", "There is no such queue")
+// setPaused pauses or resumes a queue.
+func (u *UI) setPaused(paused bool) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		name := r.PathValue("queue")
+		words, ok := switched[name]
+		if !ok {
+			return fault.New(fault.NotFound, "", "There is no such queue")
+		}
+		if err := parseForm(w, r); err != nil {
+			return err
+		}
+		if err := u.Outbox.Queues.SetPaused(r.Context(), name, paused); err != nil {
+			return err
+		}
+		return done(w, r, local(r.PostForm.Get("back")), "%s", words[paused])
 	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
-	if err := u.Outbox.Queues.SetPaused(r.Context(), name, paused); err != nil {
-		return err
-	}
-	return done(w, r, local(r.PostForm.Get("back")), "%s", words[paused])
 }

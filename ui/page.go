@@ -161,12 +161,13 @@ func undone(w http.ResponseWriter, r *http.Request, to string, err error) error 
 	return redirectWith(w, r, to, flash{Text: sentence(err), Bad: true})
 }
 
-// told shows what came of an action: on the page to, or a refusal on the page at.
-func told(w http.ResponseWriter, r *http.Request, at, to string, err error, said string) error {
+// told shows the result of an action: what was done on the page to, or a refusal on the page at.
+func told(w http.ResponseWriter, r *http.Request, at, to string, err error, format string,
+	args ...any) error {
 	if err != nil {
 		return undone(w, r, at, err)
 	}
-	return done(w, r, to, "%s", said)
+	return done(w, r, to, format, args...)
 }
 
 // removed is told for something that may have been deleted before.
@@ -175,7 +176,7 @@ func removed(w http.ResponseWriter, r *http.Request, at, to string, deleted bool
 	if !deleted {
 		said = "It was gone already."
 	}
-	return told(w, r, at, to, err, said)
+	return told(w, r, at, to, err, "%s", said)
 }
 
 func redirectWith(w http.ResponseWriter, r *http.Request, to string, f flash) error {

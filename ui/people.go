@@ -149,10 +149,7 @@ func (u *UI) updatePerson(w http.ResponseWriter, r *http.Request) error {
 // after shows the result of a change of a person, on the page of the person.
 func (u *UI) after(w http.ResponseWriter, r *http.Request, err error, said string) error {
 	name := r.PathValue("id")
-	if err != nil {
-		return undone(w, r, "/people/"+name, err)
-	}
-	return done(w, r, "/people/"+name, said, name)
+	return told(w, r, "/people/"+name, "/people/"+name, err, said, name)
 }
 
 func (u *UI) signOut(w http.ResponseWriter, r *http.Request) error {

@@ -277,8 +277,5 @@ func (u *UI) testTemplate(w http.ResponseWriter, r *http.Request) error {
 		req.Render = &api.Render{Params: t.Sample}
 	}
 	got, err := u.Outbox.Intake.Submit(r.Context(), req)
-	if err != nil {
-		return undone(w, r, to, err)
-	}
-	return done(w, r, "/messages/"+got.QueueID, "The test of template %s was accepted.", id)
+	return told(w, r, to, "/messages/"+got.QueueID, err, "The test of template %s was accepted.", id)
 }

@@ -195,10 +195,8 @@ func (u *UI) restoreTemplate(w http.ResponseWriter, r *http.Request) error {
 	}
 	to := templateAddress(id, "", 0, "")
 	got, err := u.Templates.Restore(r.Context(), boundTo(r), id, number)
-	if err != nil {
-		return undone(w, r, to, err)
-	}
-	return done(w, r, to, "The current version is %d, with the content of version %d.", got.Version, number)
+	return told(w, r, to, to, err, "The current version is %d, with the content of version %d.", got.Version,
+		number)
 }
 
 // templateOf returns the template, version (0: the current one) and locale in a URL.

@@ -95,23 +95,17 @@ const (
 
 // eventsTaken is what became of a file of events.
 type eventsTaken struct {
-	Lines     int         `json:"lines"`
-	Waiting   int         `json:"waiting"`
-	Immediate int         `json:"immediate"`
-	Dropped   int         `json:"dropped"`
-	Refused   int         `json:"refused"`
-	Errors    []wrongLine `json:"errors,omitempty"` // of the first lines that were refused
-}
-
-// wrongLine is a line that was refused.
-type wrongLine struct {
-	Line   int    `json:"line"`
-	Reason string `json:"reason"`
+	Lines     int           `json:"lines"`
+	Waiting   int           `json:"waiting"`
+	Immediate int           `json:"immediate"`
+	Dropped   int           `json:"dropped"`
+	Refused   int           `json:"refused"`
+	Errors    []api.BadLine `json:"errors,omitempty"` // of the first lines that were refused
 }
 
 func (t *eventsTaken) refuse(line int, reason string) {
 	if t.Refused++; len(t.Errors) < wrongShown {
-		t.Errors = append(t.Errors, wrongLine{line, reason})
+		t.Errors = append(t.Errors, api.BadLine{Line: line, Reason: reason})
 	}
 }
 
@@ -156,12 +150,7 @@ func (c *digestEventCmd) many(s *session, flags api.DigestEvent) error {
 	return s.done(t, t.Refused > 0, func() {
 		s.say("%s: %d waiting, %d immediate, %d dropped, %d refused", plural(t.Lines, "event"), t.Waiting, t.Immediate,
 			t.Dropped, t.Refused)
-		for _, wrong := range t.Errors {
-			s.note("line %d: %s", wrong.Line, clean(wrong.Reason))
-		}
-		if more := t.Refused - len(t.Errors); more > 0 {
-			s.note("and %d more", more)
-		}
+		s.badLines(t.Errors, t.Refused)
 	})
 }
 

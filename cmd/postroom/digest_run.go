@@ -7,23 +7,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// digestRunsCmd lists runs.
-type digestRunsCmd struct {
-	filter[api.DigestRunQuery]
-	limitFlag
-}
-
-// Run lists runs.
-func (c *digestRunsCmd) Run(s *session) error {
-	q, err := c.query()
-	if err != nil {
-		return err
-	}
-	q.PageSize = c.pageSize(maxPage)
-	found, more, _, err := fetch(s, api.ListDigestRuns, q, c.limitFlag, nil)
-	return s.some("runs", found, more, err, "no runs", digestRunsGrid(found, time.Now()))
-}
-
 func digestRunsGrid(list []api.DigestRun, now time.Time) grid {
 	g := newGrid("run", "recipient", "state", "events", "when")
 	for _, r := range list {

@@ -11,30 +11,13 @@ import (
 func logVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List messages, newest first (the default).",
-			run: &logListCmd{filter: filterOf[api.LogQuery]()}},
+			run: first(api.ListMessages, "messages", logGrid)},
 		{name: "show", help: "Show one message: its recipients, its attempts and its events.", run: &logShowCmd{}},
 		{name: "events", help: "Show the events of one message, oldest first.", run: show(api.ListMessageEvents,
 			eventsGrid)},
 		{name: "stats", help: "Count the mail of the last hour and the last 24 hours, in all, or of an account or a lane.",
 			run: &logStatsCmd{}},
 	}
-}
-
-// logListCmd lists messages of the log.
-type logListCmd struct {
-	filter[api.LogQuery]
-	limitFlag
-}
-
-// Run lists messages.
-func (l *logListCmd) Run(s *session) error {
-	q, err := l.query()
-	if err != nil {
-		return err
-	}
-	q.PageSize = l.pageSize(maxPage)
-	messages, more, _, err := fetch(s, api.ListMessages, q, l.limitFlag, nil)
-	return s.some("messages", messages, more, err, "no messages", logGrid(messages, time.Now()))
 }
 
 func logGrid(messages []api.LoggedMessage, now time.Time) grid {

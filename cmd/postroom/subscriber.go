@@ -15,7 +15,7 @@ import (
 func subscriberVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List the subscribers of an account (the default).",
-			run: &subscribersListCmd{filter: filterOf[api.SubscriberQuery]()}},
+			run: first(api.ListSubscribers, "subscribers", subscribersGrid)},
 		{name: "show", help: "Show one subscriber.", run: asks(subscriberShow)},
 		{name: "add", help: "Add a subscriber, and put the person on lists.", run: &subscriberAddCmd{}},
 		{name: "update", help: "Change what the flags name of a subscriber.", run: &subscriberUpdateCmd{}},
@@ -27,23 +27,6 @@ func subscriberVerbs() []verb {
 		{name: "export", help: "Download subscribers, in a form that can be imported.",
 			run: &subscribersExportCmd{filter: filterOf[api.SubscriberQuery]()}},
 	}
-}
-
-// subscribersListCmd lists subscribers.
-type subscribersListCmd struct {
-	filter[api.SubscriberQuery]
-	limitFlag
-}
-
-// Run lists subscribers.
-func (c *subscribersListCmd) Run(s *session) error {
-	q, err := c.query()
-	if err != nil {
-		return err
-	}
-	q.PageSize = c.pageSize(maxPage)
-	found, more, _, err := fetch(s, api.ListSubscribers, q, c.limitFlag, nil)
-	return s.some("subscribers", found, more, err, "no subscribers", subscribersGrid(found, time.Now()))
 }
 
 func subscribersGrid(list []api.Subscriber, now time.Time) grid {

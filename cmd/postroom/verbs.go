@@ -119,6 +119,34 @@ func list[Q, Row any, Out api.Paged[Row]](
 	return &listCmd[Q, Row, Out]{filter: filterOf[Q](), route: route, none: none, grid: grid}
 }
 
+// firstCmd prints the first rows of a list that its flags select.
+type firstCmd[Q, Row any, Out api.Paged[Row]] struct {
+	filter[Q]
+	limitFlag
+
+	route api.Call[Q, Out]
+	key   string // of the rows in JSON
+	grid  func([]Row, time.Time) grid
+}
+
+// Run prints the rows.
+func (f *firstCmd[Q, Row, Out]) Run(s *session) error {
+	q, err := f.query()
+	if err != nil {
+		return err
+	}
+	reflect.ValueOf(&q).Elem().FieldByName("PageSize").SetInt(int64(f.pageSize(maxPage)))
+	rows, more, _, err := fetch(s, f.route, q, f.limitFlag, nil)
+	return s.some(f.key, rows, more, err, "no "+f.key, f.grid(rows, time.Now()))
+}
+
+// first is a firstCmd of a route, with the flags of its query.
+func first[Q, Row any, Out api.Paged[Row]](
+	route api.Call[Q, Out], key string, grid func([]Row, time.Time) grid,
+) *firstCmd[Q, Row, Out] {
+	return &firstCmd[Q, Row, Out]{filter: filterOf[Q](), route: route, key: key, grid: grid}
+}
+
 // all returns all rows of a list.
 func all[In, Row any, Out api.Paged[Row]](s *session, route api.Call[In, Out], in In) ([]Row, error) {
 	rows := []Row{}
