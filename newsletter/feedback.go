@@ -274,5 +274,5 @@ func (c *Campaigns) Engaged(ctx context.Context, account, id string, chunk int) 
 		}
 	}
 	e, err := c.Log.Engaged(ctx, runs, chunk)
-	return segment.Engaged{Got: e.Got, Opened: e.Opened, Clicked: e.Clicked}, err
+	return segment.Engaged{Got: e.Got.Has, Opened: e.Opened.Has, Clicked: e.Clicked.Has}, err
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/internal/provider"
@@ -79,9 +77,4 @@ func rawBody(c echo.Context, m *capacity, limit int64) ([]byte, error) {
 		return nil, readFault(fmt.Errorf("read the body: %w", err), limit)
 	}
 	return body, nil
-}
-
-// feedbackStatus returns how many reports came from each source, and their results.
-func (f feedbackRoutes) feedbackStatus(ctx context.Context, _ *noInput) (api.FeedbackStatus, error) {
-	return f.feedback.Status(ctx)
 }

@@ -408,25 +408,14 @@ func (s *Server) OpenAPI() ([]byte, error) {
 	return out.json, err
 }
 
-func (i instanceRoutes) openAPIJSON(c echo.Context) error {
-	out, err := i.spec()
-	return serveSpec(c, "json", out.json, err)
-}
-
-func (i instanceRoutes) openAPIYAML(c echo.Context) error {
-	out, err := i.spec()
-	return serveSpec(c, "yaml", out.yaml, err)
-}
-
-func (i instanceRoutes) olderOpenAPI(c echo.Context) error {
-	out, err := i.spec()
-	return serveSpec(c, "json", out.older, err)
-}
-
-func serveSpec(c echo.Context, form string, text []byte, err error) error {
-	if err != nil {
-		return fmt.Errorf("write the OpenAPI document: %w", err)
+// serveSpec returns the handler that answers with a text of the OpenAPI document.
+func (i instanceRoutes) serveSpec(form string, text func(spec) []byte) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		out, err := i.spec()
+		if err != nil {
+			return fmt.Errorf("write the OpenAPI document: %w", err)
+		}
+		c.Response().Header().Set(echo.HeaderCacheControl, "max-age="+strconv.Itoa(int(time.Minute.Seconds())))
+		return c.Blob(http.StatusOK, "application/openapi+"+form, text(out))
 	}
-	c.Response().Header().Set(echo.HeaderCacheControl, "max-age="+strconv.Itoa(int(time.Minute.Seconds())))
-	return c.Blob(http.StatusOK, "application/openapi+"+form, text)
 }

@@ -42,10 +42,7 @@ func (p peopleRoutes) updatePerson(ctx context.Context, in *updatePersonInput) (
 	return p.people.Update(ctx, in.Person, in.Body, time.Now())
 }
 
-func (p peopleRoutes) linkPerson(ctx context.Context, in *personInput) (api.PersonLink, error) {
-	return p.link(ctx, in.Person)
-}
-
+// link makes a one-time link of a person.
 func (p peopleRoutes) link(ctx context.Context, name string) (api.PersonLink, error) {
 	secret, ends, err := p.people.NewLink(ctx, name, time.Now())
 	if err != nil {

@@ -263,7 +263,7 @@ func (s *Server) publicRoutes() []group {
 	instance := s.instance()
 	return []group{
 		{"Feedback", "Reports about mail that a relay has accepted.", []route{
-			get(api.GetFeedback, whole(api.ScopeAPI), feedback.feedbackStatus),
+			get(api.GetFeedback, whole(api.ScopeAPI), of(p.Feedback.Status)),
 			large(returnedBody, on(api.ReturnMail, whole(api.ScopeAPI), unlogged("in the events of the message"),
 				feedback.returnMail)),
 			plainPost("/webhooks/provider", feedback.providerHook),
@@ -295,9 +295,9 @@ func (s *Server) publicRoutes() []group {
 			instance.readyRoute(),
 			instance.metricsRoute(s.opts.MetricsApart),
 			profileRoute(),
-			plain("/openapi.json", public(), instance.openAPIJSON),
-			plain("/openapi.yaml", public(), instance.openAPIYAML),
-			plain("/openapi-3.0.json", public(), instance.olderOpenAPI),
+			plain("/openapi.json", public(), instance.serveSpec("json", func(s spec) []byte { return s.json })),
+			plain("/openapi.yaml", public(), instance.serveSpec("yaml", func(s spec) []byte { return s.yaml })),
+			plain("/openapi-3.0.json", public(), instance.serveSpec("json", func(s spec) []byte { return s.older })),
 		}},
 	}
 }

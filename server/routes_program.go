@@ -42,7 +42,7 @@ func (s *Server) programRoutes() []group {
 			get(api.GetPerson, admin, byID[personInput](unbound(p.People.Get))),
 			on(api.UpdatePerson, admin, changes("person", "person"), people.updatePerson),
 			on(api.DeletePerson, admin, changes("person", "person"), deletes[personInput](unbound(p.People.Delete))),
-			on(api.LinkPerson, admin, changes("person", "person"), people.linkPerson),
+			on(api.LinkPerson, admin, changes("person", "person"), byID[personInput](unbound(people.link))),
 			on(api.SignOutPerson, admin, changes("person", "person"), people.signOutPerson),
 			on(api.ResetTOTP, admin, changes("person", "person"), people.resetTOTP),
 			get(api.ListSessions, selfOr(api.ScopeAdmin), people.listSessions),

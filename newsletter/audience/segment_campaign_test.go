@@ -17,9 +17,7 @@ import (
 )
 
 // every is the set of the places that a number divides.
-type every int
-
-func (e every) Has(place int) bool { return place%int(e) == 0 }
+func every(n int) segment.Set { return func(place int) bool { return place%n == 0 } }
 
 // mailed are campaigns of the account default, with what people of each chunk did.
 type mailed struct {

@@ -31,8 +31,8 @@ type Subscription struct {
 	Given time.Time // when it was agreed to
 }
 
-// Set has places of subscribers. sendlog.Set implements it.
-type Set interface{ Has(place int) bool }
+// Set reports whether it has the place of a subscriber. sendlog.Set.Has is one.
+type Set func(place int) bool
 
 // Engaged are those who got the mail of a campaign, and what they did with it. A set may be nil: nobody did.
 type Engaged struct{ Got, Opened, Clicked Set }
@@ -46,7 +46,7 @@ func (e Engaged) did(what string, place int) bool {
 	case "clicked":
 		set = e.Clicked
 	}
-	return set != nil && set.Has(place)
+	return set != nil && set(place)
 }
 
 // attribute returns the value of an attribute, nil if there is none.

@@ -21,10 +21,8 @@ func ann() *Subscriber {
 			"winter": {Got: only(7)}}}
 }
 
-// only is a set of one place.
-type only int
-
-func (o only) Has(place int) bool { return place == int(o) }
+// only is the set of one place.
+func only(one int) Set { return func(place int) bool { return place == one } }
 
 // TestRules has a rule, whether it selects Ann, and its sentence.
 func TestRules(t *testing.T) {
