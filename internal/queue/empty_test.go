@@ -2,9 +2,7 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,48 +250,35 @@ func TestAnEnqueueIsAnnounced(t *testing.T) {
 	})
 }
 
-// takes counts the calls of a client with which servers look for a task.
-type takes struct{ n atomic.Int64 }
-
-func (*takes) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (k *takes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); len(args) > 3 && args[2] == 4 && isPending(fmt.Sprint(args[3])) {
-			k.n.Add(1)
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (*takes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// TestAnIdleServerAsksOnceASecond, and once for each task that comes alone.
-func TestAnIdleServerAsksOnceASecond(t *testing.T) {
+// TestTakingSaysWhichTaskIsTheLast runs the script that takes a task off a list, extended, on Redis.
+func TestTakingSaysWhichTaskIsTheLast(t *testing.T) {
 	t.Parallel()
-	b, asked, done := setup(t), &takes{}, make(chan bool)
-	b.redis.AddHook(asked)
-	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": func(context.Context, Task) Verdict {
-		done <- true
-		return Done()
-	}})
-	until(t, "it hears announcements", func() bool {
-		before := asked.n.Load()
-		time.Sleep(20 * pollEvery)
-		return before > 0 && asked.n.Load() == before
-	})
-	began, tasks, before := time.Now(), int64(0), asked.n.Load()
-	for time.Since(began) < 1500*time.Millisecond {
-		tasks++
-		b.enqueue(t, task(fmt.Sprint(tasks)))
-		<-done
-		until(t, "it has ended", func() bool { return b.hashes(t) == 0 })
-		time.Sleep(20 * time.Millisecond)
+	b, p := setup(t), newPolls(t)
+	client := &pollingClient{servers: p.servers,
+		ackClient: &ackClient{UniversalClient: b.redis, scripts: b.redis, empty: p.emptyQueues}}
+	const source = `return redis.call("RPOPLPUSH", KEYS[1], KEYS[3])`
+	keys := []string{testList, "asynq:{submit}:paused", "asynq:{submit}:active", "asynq:{submit}:lease"}
+	if err := client.EvalSha(t.Context(), "unknown", keys).Err(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		t.Errorf("asynq is not asked for its source: %v", err)
 	}
-	// each second it asks anyway, and once more if an announcement comes while it does
-	if n, most := asked.n.Load()-before, tasks+2+2*int64(time.Since(began)/askEvery); n > most {
-		t.Errorf("asked %d times for %d tasks, want at most %d", n, tasks, most)
+	for _, task := range []string{"1", "2"} {
+		if err := b.redis.LPush(t.Context(), testList, task).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.isEmpty(testList, time.Now())
+	}
+	if task, err := client.Eval(t.Context(), source, keys).Text(); task != "1" || err != nil || known() {
+		t.Errorf("took %q, %v; the list is known as empty: %v", task, err, known())
+	}
+	if task, err := client.EvalSha(t.Context(), "any", keys).Text(); task != "2" || err != nil || !known() {
+		t.Errorf("took %q, %v; the list is known as empty: %v", task, err, known())
+	}
+	p.wake(testList) // an announcement that is about nothing
+	if cmd := client.EvalSha(t.Context(), "any", keys); cmd.Err() != redis.Nil || !known() {
+		t.Errorf("took %v; the list is known as empty: %v", cmd, known())
 	}
 }

@@ -59,6 +59,7 @@ func loseLists(t *testing.T, url string, partitions int) {
 		t.Fatal(err)
 	}
 	l := &lostLists{client: client, redis: apptest.Connect(t, url).Client(), ids: map[string]bool{}}
+	apptest.Finds(t, client, "", 0) // from now on the index reads each event within a second
 	l.submit(t, "now@example.net", api.Transactional, time.Time{})
 	l.submit(t, "dot-451-1@example.net", api.Transactional, time.Time{})
 	relay.Wait(1)

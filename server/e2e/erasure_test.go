@@ -224,6 +224,9 @@ func TestPersonIsErasedEverywhere(t *testing.T) {
 
 	refuses.Store(false)
 	isNotMailed(t, a.URL(), client, relay, bob)
+	apptest.Eventually(t, "the index has what was sent to the other one", func() bool {
+		return len(naming(t, db)) == 0
+	})
 	nowhere("after what came later")
 }
 
