@@ -515,7 +515,8 @@ func TestWordsOfTheRequestFilledIn(t *testing.T) {
 	}
 }
 
-// slowSubmits delays the answer to each round trip that queues a task.
+// slowSubmits delays the answer to each round trip that queues a task. It sleeps because it plays a slow
+// Redis.
 type slowSubmits time.Duration
 
 func (slowSubmits) DialHook(next redis.DialHook) redis.DialHook { return next }

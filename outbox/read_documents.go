@@ -94,8 +94,8 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 	return nil
 }
 
-// packedTexts reads what there is of the texts of messages, by id: of a live one its content, of an ended one
-// the kept text, or keptContent and its content.
+// packedTexts reads the texts of messages, by id: the content of a live message; the kept text of an ended
+// one, or keptContent followed by its content.
 func (rd *Reader) packedTexts(ctx context.Context, rows []row) (map[string]string, error) {
 	pipe, found := rd.DB.Client().Pipeline(), map[string]string{}
 	live, ended := map[string]*redis.StringCmd{}, []string(nil)

@@ -243,8 +243,8 @@ func isNothing(cmd *redis.Cmd) bool {
 	return ok && n == 0
 }
 
-// taking is asynq's script that takes a task off a pending list, KEYS[1]. It also answers how many tasks are
-// left: so nobody has to ask once more after the last one.
+// taking extends asynq's script that takes a task off a pending list, KEYS[1]. The script then also answers
+// how many tasks are left, so nobody has to ask again after the last one.
 func taking(source string) *redis.Script {
 	return redis.NewScript("local function dequeue()\n" + source + `
 end

@@ -26,8 +26,8 @@ type Follow struct {
 	// how long to let entries gather after a read that brought less than a full batch, so that a busy stream is
 	// read in fewer round trips; zero: not at all. An entry that comes after a silence is not delayed
 	Gather time.Duration
-	// whether to let entries gather for as long again, after so much time; nil: no. Meanwhile nothing is taken
-	// over from processes that died
+	// asked after each Gather, with the time that entries have gathered so far: whether to go on. Nil: no. While
+	// entries gather, nothing is taken over from processes that died
 	More func(ctx context.Context, gathered time.Duration) bool
 	// how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
 	ClaimAfter time.Duration

@@ -82,7 +82,7 @@ local function is_full(at, others, window)
   return others >= tonumber(window) * (at.rank == '-1' and 2 or 1)
 end
 
--- put_off adds a waiting message to the backlog, in which there are so many.
+-- put_off adds a waiting message to the backlog. The last argument is how many messages it has until then.
 local function put_off(at, id, backlog)
   redis.call('ZADD', backlog_key(at), turn(at), id)
   if backlog == 0 then redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account) end
@@ -341,8 +341,8 @@ local function wake(id, now)
   return tostring(epoch)
 end
 
--- follow takes the oldest messages out of the backlog, in which there are so many, if the window has room for least of
--- them, and wakes them. It returns their ids and epochs in turns. The caller enqueues their tasks.
+-- follow takes the oldest messages out of the backlog and wakes them, if the window has room for at least `least` of
+-- them. backlog is how many messages it has. It returns their ids and epochs in turns. The caller enqueues their tasks.
 local function follow(at, backlog, window, least, now)
   if backlog == 0 then return {} end
   local room, woken = window - under_way(at, backlog), {}

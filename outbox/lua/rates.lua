@@ -28,8 +28,8 @@ for _, answer in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
 end
 if group['last-delivered-id'] ~= former then return MOVED end
 
--- numbers has the counters by key and field, as they are in Redis and then with what is added; false: there is none.
--- So a batch reads and writes each hash once, however many of its fields it changes.
+-- numbers holds the counters by key and field: first as Redis has them, then with the events added. A field that Redis
+-- doesn't have is false. So a batch reads and writes each hash once, however many of its fields it changes.
 local numbers, wanted, changed, days_of = {}, {}, {}, {}
 
 -- want notes a field that fetch is to read.

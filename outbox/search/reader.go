@@ -36,7 +36,7 @@ const (
 type job struct {
 	At  int64    `json:"at"` // Unix milliseconds of the earliest event
 	IDs []string `json:"ids"`
-	// Again are those about which there is news after their end.
+	// Again lists messages that something happened to after they ended, such as a bounce.
 	Again []string `json:"again,omitempty"`
 	// Ends are the ended messages, if only events report their end.
 	Ends map[string]end `json:"ends,omitempty"`

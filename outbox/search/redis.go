@@ -195,7 +195,7 @@ func (s store) asked(ctx context.Context) (bool, error) {
 	return n > 0, redisdb.Failed(err, "read whether somebody searches")
 }
 
-// unread reports whether the reader of a partition has events before it, or in hand.
+// unread reports whether the reader still has events of a partition to read, or to finish.
 func (s store) unread(ctx context.Context, partition int) (bool, error) {
 	pipe, key := s.client.Pipeline(), redisdb.Key(partition, stream)
 	last, groups := pipe.XInfoStream(ctx, key), pipe.XInfoGroups(ctx, key)

@@ -57,11 +57,11 @@ func endsOf(ids []string, all map[string]end) map[string]end {
 // putBatch is the number of messages indexed together.
 const putBatch = 500
 
-// settledMost bounds the memory of what was indexed after its end. Beyond it all is forgotten.
+// settledMost is how many ended messages are remembered as indexed. Beyond it all of them are forgotten.
 const settledMost = 20_000
 
-// settle notes messages that were indexed after their end. What is left in the queue of what happened to them
-// before says nothing new.
+// settle notes messages that were indexed after they ended. Tasks that are still queued for earlier changes
+// of them have nothing new.
 func (d *Documents) settle(ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +73,7 @@ func (d *Documents) settle(ids []string) {
 	}
 }
 
-// unsettled returns the messages of a job of which the index may not have all.
+// unsettled returns the messages of a job that the index may not be up to date about.
 func (d *Documents) unsettled(j job) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
