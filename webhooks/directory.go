@@ -35,6 +35,7 @@ func AccountID(account string) string { return accountPrefix + account }
 // target is an endpoint ready for use, from any source.
 type target struct {
 	id, url  string
+	from     int64    // the first millisecond of the stream whose events it gets; 0: all
 	events   []string // sorted; none: all
 	accounts []string // sorted; none: all
 	headers  map[string]string
@@ -183,7 +184,7 @@ func (d *directory) ready(id, raw string) *target {
 		d.log.Error("can't read webhook endpoint", "endpoint", id, "error", err)
 		return &target{id: id, off: "its record can't be read"}
 	}
-	t := &target{id: id, url: e.URL, events: e.Events, accounts: e.Accounts, rate: e.RateLimit}
+	t := &target{id: id, url: e.URL, from: e.From, events: e.Events, accounts: e.Accounts, rate: e.RateLimit}
 	if !e.Enabled {
 		t.off = "disabled"
 		return t

@@ -23,8 +23,12 @@ func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpo
 	if err := validate(r); err != nil {
 		return api.Endpoint{}, err
 	}
+	clock, err := w.db.Client().Time(ctx).Result()
+	if err != nil {
+		return api.Endpoint{}, redisdb.Away(fmt.Errorf("create a webhook endpoint: ask Redis for its time: %w", err))
+	}
 	now := w.now().UTC().Truncate(time.Millisecond)
-	e := endpoint{ID: newID(), Enabled: true, Created: now}
+	e := endpoint{ID: newID(), Enabled: true, Created: now, From: clock.UnixMilli()}
 	if r.Secret == "" {
 		r.Secret = newSecret()
 	}

@@ -54,11 +54,7 @@ func (w *Webhooks) fanOut(ctx context.Context, entries []redisdb.Entry) error {
 	if len(s.list) == 0 && w.dir.named == nil {
 		return nil
 	}
-	lines := make([]string, len(entries))
-	for i, e := range entries {
-		lines[i] = e.Text(streamField)
-	}
-	orders, err := w.match(ctx, s, lines)
+	orders, err := w.match(ctx, s, entries)
 	if err != nil || len(orders) == 0 {
 		return err
 	}
@@ -84,12 +80,14 @@ func (w *Webhooks) reportFull(full []order) {
 	}
 }
 
-// match returns the endpoints that subscribe to each event. An event that cannot be parsed is logged and
+// match returns the endpoints that subscribe to each event. Events from before an endpoint was made are not
+// for it, although they may be read afterwards. An event that cannot be parsed is logged and
 // skipped: a retry does not help, and it must not block the events behind it.
-func (w *Webhooks) match(ctx context.Context, s *snapshot, lines []string) ([]order, error) {
+func (w *Webhooks) match(ctx context.Context, s *snapshot, entries []redisdb.Entry) ([]order, error) {
 	var orders []order
 	implicit := make(map[string][]*target) // by account: most batches concern few accounts
-	for _, line := range lines {
+	for _, entry := range entries {
+		line := entry.Text(streamField)
 		e, err := event.Parse([]byte(line))
 		if err != nil || e.ID == "" {
 			w.log.Error("can't deliver an event to webhooks", "event_id", e.ID, "error", err)
@@ -105,7 +103,7 @@ func (w *Webhooks) match(ctx context.Context, s *snapshot, lines []string) ([]or
 		}
 		for _, targets := range [][]*target{s.list, named} {
 			for _, t := range targets {
-				if t.wants(&e) {
+				if t.wants(&e) && entry.Added().UnixMilli() >= t.from {
 					orders = append(orders, order{ref: ref{Endpoint: t.id, Delivery: e.ID}, raw: line})
 				}
 			}

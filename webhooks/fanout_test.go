@@ -55,6 +55,23 @@ func sameIDs(t *testing.T, got, want []string) {
 	}
 }
 
+// The stream is read a moment after its events were added. What was added before an endpoint was made is none
+// of its business; what was added afterwards is, whichever clock its process has.
+func TestNewEndpointGetsTheEventsSinceThen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.emit("E1", event.MessageSent, "a")
+	if before := b.entries()[0].Added(); time.Since(before).Abs() > time.Hour {
+		t.Fatalf("added at %s", before)
+	}
+	time.Sleep(2 * time.Millisecond) // the stream counts in milliseconds
+	b.advance(time.Hour)
+	ep := b.endpoint("http://new.example/")
+	b.emit("E2", event.MessageSent, "a")
+	b.fanOutAll()
+	sameIDs(t, b.spool.ids(), []string{"E2." + ep.ID})
+}
+
 // A batch whose acknowledgement was lost is handled again: same tasks, and nothing is sent twice.
 func TestRelayAgainMakesNoDuplicates(t *testing.T) {
 	t.Parallel()

@@ -140,13 +140,14 @@ func TestDeliveryTellsItsAttempts(t *testing.T) {
 		}
 	}
 	other := b.endpoint(answering(t, 204).URL)
+	b.emit("E2", event.MessageSent, "snd")
 	b.fanOutAll()
-	b.run(other.ID, "E1")
-	d = b.delivery(other.ID, "E1")
+	b.run(other.ID, "E2")
+	d = b.delivery(other.ID, "E2")
 	if len(d.Log) != 1 || d.Log[0].Number != 1 || d.Log[0].StatusCode != 204 {
 		t.Errorf("a first attempt that succeeded: %+v", d.Log)
 	}
-	fields := b.db.Client().HKeys(t.Context(), redisdb.Key(0, "webhook", "delivery", other.ID, "E1")).Val()
+	fields := b.db.Client().HKeys(t.Context(), redisdb.Key(0, "webhook", "delivery", other.ID, "E2")).Val()
 	for _, f := range fields {
 		if len(f) > 4 && f[:4] == tryPrefix {
 			t.Error("a first attempt that succeeded is stored twice")

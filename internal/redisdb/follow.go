@@ -46,6 +46,12 @@ func (e Entry) Text(field string) string {
 	return text
 }
 
+// Added returns when the entry was added, by the clock of Redis, in milliseconds.
+func (e Entry) Added() time.Time {
+	ms, _, _ := strings.Cut(e.ID, "-")
+	return ParseTime(ms)
+}
+
 // Unhurried is a Follow.Gather for what nobody waits for.
 const Unhurried = 250 * time.Millisecond
 
