@@ -113,7 +113,7 @@ func TestDefaults(t *testing.T) {
 		Log:      config.Log{Level: slog.LevelInfo, Format: "auto"},
 		Shutdown: config.Shutdown{Grace: 30 * time.Second},
 		Delivery: config.Delivery{
-			Attempts: 10, Timeout: 120 * time.Second, Lease: 8 * time.Second, InDoubt: "resend",
+			Attempts: 10, Timeout: 120 * time.Second, Lease: 4 * time.Second, InDoubt: "resend",
 			AccountTrouble: "fail", Classifier: "full",
 			Retry: config.Retry{Base: 5 * time.Second, Factor: 2, Jitter: 0.2},
 		},

@@ -22,7 +22,6 @@ type sweeper struct {
 
 func newSweeper(d *Delivery) *sweeper { return &sweeper{d: d, cursors: map[string]cursor{}} }
 
-// A crash is repaired within Options.Lease + sweepEvery. Together they must stay below ten seconds.
 const (
 	sweepEvery = time.Second
 	sweepBatch = 1000            // messages that a script handles in one call
@@ -47,6 +46,7 @@ func (s *sweeper) mend(ctx context.Context) error {
 	if now.Before(s.careful) {
 		steps = steps[1:]
 	}
+	var busy []int
 	for p := range s.d.DB.Partitions() {
 		if any, err := s.d.DB.AnyExists(ctx, s.d.keys.swept(p)...); err != nil {
 			return err
@@ -54,6 +54,7 @@ func (s *sweeper) mend(ctx context.Context) error {
 			s.d.lines.replace(p, nil)
 			continue
 		}
+		busy = append(busy, p)
 		for _, step := range steps {
 			if err := step(ctx, p, now); err != nil {
 				return err
@@ -61,7 +62,10 @@ func (s *sweeper) mend(ctx context.Context) error {
 		}
 	}
 	s.lastGood = s.d.clock.Now() // not now: a long sweep is no outage
-	return nil
+	if now.Before(s.careful) {
+		return nil
+	}
+	return s.expireNext(ctx, busy)
 }
 
 // expireLeases ends the leases that ran out and wakes their messages.
@@ -75,6 +79,28 @@ func (s *sweeper) expireLeases(ctx context.Context, p int, now time.Time) error 
 		s.d.metrics.recovered.WithLabelValues("lease").Inc()
 	}
 	s.d.enqueue(ctx, woken...)
+	return nil
+}
+
+// expireNext ends leases that run out before the next sweep as soon as they do. Their holders are dead:
+// others have renewed theirs.
+func (s *sweeper) expireNext(ctx context.Context, partitions []int) error {
+	for _, p := range partitions {
+		first, err := s.d.DB.Client().ZRangeWithScores(ctx, redisdb.Key(p, "leases"), 0, 0).Result()
+		if err != nil {
+			return fmt.Errorf("read the first lease of partition %d: %w", p, err)
+		}
+		if len(first) == 0 {
+			continue
+		}
+		left := redisdb.Time(int64(first[0].Score)).Sub(s.d.clock.Now())
+		if left <= 0 || left > sweepEvery || !redisdb.Pause(ctx, left+time.Millisecond) {
+			continue
+		}
+		if err := s.expireLeases(ctx, p, s.d.clock.Now()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -32,7 +32,7 @@ type Options struct {
 	StrictWords bool
 	Attempts    func() int    // of a message without a number of its own; nil: 10
 	Backoff     queue.Backoff // delays between attempts; zero: 5 s doubling, 20 % jitter
-	Lease       time.Duration // after which the message of a dead worker is sent by another; 0: 8 s
+	Lease       time.Duration // after which the message of a dead worker is sent by another; 0: 4 s
 	// an attempt in doubt becomes a dead letter instead of being sent again
 	HoldInDoubt bool
 
@@ -87,7 +87,7 @@ func (o Options) withDefaults() Options {
 	if o.Backoff.Base == 0 && len(o.Backoff.Schedule) == 0 {
 		o.Backoff = queue.Backoff{Base: 5 * time.Second, Factor: 2, Jitter: 0.2}
 	}
-	o.Lease = cmp.Or(o.Lease, 8*time.Second)
+	o.Lease = cmp.Or(o.Lease, 4*time.Second)
 	o.Window = cmp.Or(o.Window, 64)
 	o.MaxSize = cmp.Or(o.MaxSize, 25<<20)
 	o.MaxMemoryShare = cmp.Or(o.MaxMemoryShare, 0.75)

@@ -26,7 +26,7 @@ func main() {
 		"partitions of the outbox (redis.partitions); 0: 1, and 6 with -cluster")
 	flag.BoolVar(&o.cluster, "cluster", false,
 		"Redis is a Cluster of three masters with a replica each; masters die, and processes are cut off from it")
-	flag.DurationVar(&o.lease, "lease", 8*time.Second,
+	flag.DurationVar(&o.lease, "lease", 4*time.Second,
 		"how long a silent worker holds a message (delivery.lease)")
 	flag.Float64Var(&o.calm, "calm", 1, "multiplies the times without trouble: 0.5 is twice the storm")
 	flag.DurationVar(&o.progress, "progress", 5*time.Second, "how often to write a line of progress")

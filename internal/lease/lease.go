@@ -3,7 +3,7 @@
 //
 // It promises that
 //
-//   - all leases of a [Set] are renewed together, four times in their length, until they are released: while
+//   - all leases of a [Set] are renewed together, eight times in their length, until they are released: while
 //     a process stops, the work under way keeps its leases;
 //   - work whose lease another process has learns it: its context ends with [ErrLost];
 //   - [Check] permits nothing final from [Margin] before the end of a lease on, whichever of the two clocks
@@ -66,9 +66,13 @@ func (s *Set[L]) Holds(one L) bool {
 	return s.held[one] != nil
 }
 
+// renewals is how often a lease is renewed in its length. So a process may stand still for nearly all of it,
+// and others wait for little more than that if it died.
+const renewals = 8
+
 // Run renews the leases until ctx has ended and all of them are released.
 func (s *Set[L]) Run(ctx context.Context) {
-	tick := time.NewTicker(s.length / 4)
+	tick := time.NewTicker(s.length / renewals)
 	defer tick.Stop()
 	for done := ctx.Done(); done != nil || len(s.all()) > 0; {
 		select {

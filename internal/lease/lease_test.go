@@ -37,7 +37,7 @@ func (r *renewals) set(log *bytes.Buffer) *lease.Set[string] {
 	return lease.NewSet(8*time.Second, slog.New(slog.NewTextHandler(log, nil)), r.renew)
 }
 
-// TestLeasesAreRenewedTogetherUntilTheWorkEnds: every quarter of their length, also when the process stops.
+// TestLeasesAreRenewedTogetherUntilTheWorkEnds: eight times in their length, also when the process stops.
 func TestLeasesAreRenewedTogetherUntilTheWorkEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &renewals{}
@@ -58,10 +58,10 @@ func TestLeasesAreRenewedTogetherUntilTheWorkEnds(t *testing.T) {
 		}
 		_, releaseA := s.Hold(ctx, "a")
 		b, releaseB := s.Hold(context.WithoutCancel(ctx), "b")
-		pass(2500 * time.Millisecond)
+		pass(1250 * time.Millisecond)
 		releaseA()
 		stop()
-		pass(8 * time.Second)
+		pass(4 * time.Second)
 		if want := [][]string{{"a", "b"}, {"b"}, {"b"}, {"b"}, {"b"}}; fmt.Sprint(r.rounds) != fmt.Sprint(want) {
 			t.Errorf("renewed %v, want %v", r.rounds, want)
 		}
