@@ -25,7 +25,7 @@ func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpo
 	}
 	clock, err := w.db.Client().Time(ctx).Result()
 	if err != nil {
-		return api.Endpoint{}, redisdb.Away(fmt.Errorf("create a webhook endpoint: ask Redis for its time: %w", err))
+		return api.Endpoint{}, redisdb.Away(fmt.Errorf("ask Redis for the time of a new endpoint: %w", err))
 	}
 	now := w.now().UTC().Truncate(time.Millisecond)
 	e := endpoint{ID: newID(), Enabled: true, Created: now, From: clock.UnixMilli()}

@@ -29,7 +29,7 @@ type endpoint struct {
 	Enabled     bool      `json:"enabled"`
 	Description string    `json:"description,omitempty"`
 	Created     time.Time `json:"created"`
-	From        int64     `json:"from"` // when it was made by Redis' clock, in Unix milliseconds: it gets the events since
+	From        int64     `json:"from"` // Unix milliseconds of Redis: it gets the events since
 	Updated     time.Time `json:"updated"`
 	Sealed      string    `json:"sealed"` // secrets
 }
