@@ -27,10 +27,13 @@ demo: build ## See it work in a minute: nothing to configure, no data stays behi
 # Tests often wait for their servers, so one package more than there are processors is tested at once.
 AT_ONCE = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
+# These take minutes, so they begin first: the last ones would run alone.
+LONGEST = ./ui/e2e ./cmd/postroom ./newsletter/e2e ./accounts/e2e
+
 # The race detector would keep each test program for a second before it ends.
 test: export GORACE = atexit_sleep_ms=0
 test: test-programs ## Run all tests with the race detector; installs the programs they need
-	$(GO) test -race -p $(AT_ONCE) -timeout 40m $(TESTFLAGS) ./...
+	$(GO) test -race -p $(AT_ONCE) -timeout 40m $(TESTFLAGS) $(LONGEST) ./...
 
 test-short: ## Run the tests that need no other program, in two minutes; lists what it leaves out
 	@sh tools/test-short.sh
