@@ -35,7 +35,7 @@ for _, key in ipairs(keys('index')) do
       say(id, 'stands in', key, 'and is gone')
     else
       for word in string.gmatch(string.sub(key, #prefix + 7), '[^:]+') do
-        if word ~= 'account' and word ~= m.state and word ~= m.lane and word ~= m.account then
+        if word ~= 'account' and word ~= (m.state == 'active' and 'waiting' or m.state) and word ~= m.lane and word ~= m.account then
           say(id, m.lane, m.state, 'of', m.account, 'stands in', key)
         end
       end
@@ -54,6 +54,7 @@ for _, key in ipairs(keys('ended')) do
 end
 local contents, used = {}, {}
 local function use(field, n) used[field] = (used[field] or 0) + n end
+local function leased(id, m) return table.concat({id, m.lane, m.created, m.account}, ' ') end
 local clocks = {leases = {'active', 'lease'}, due = {'delayed', 'due', 'scheduled'}, dead = {'failed'}}
 for _, key in ipairs(keys('message')) do
   local id = last(key)
@@ -84,7 +85,8 @@ for _, key in ipairs(keys('message')) do
     end
   end
   for name, clock in pairs(clocks) do
-    local score = redis.call('ZSCORE', prefix .. name, id)
+    local member = name == 'leases' and leased(id, m) or id
+    local score = redis.call('ZSCORE', prefix .. name, member)
     if (m.state == clock[1] or m.state == clock[3]) ~= (score ~= false) then
       say(id, m.state, 'stands in', name, tostring(score))
     end
@@ -111,7 +113,8 @@ for _, key in ipairs(keys('idempotency')) do
   if redis.call('TTL', key) == -1 and (read(id) or {}).key ~= last(key) then say(key, 'stays for nobody') end
 end
 for name in pairs(clocks) do
-  for _, id in ipairs(redis.call('ZRANGE', prefix .. name, 0, -1)) do
+  for _, member in ipairs(redis.call('ZRANGE', prefix .. name, 0, -1)) do
+    local id = string.match(member, '^%w+')
     if not read(id) then say(id, 'stands in', name, 'and is gone') end
   end
 end
@@ -176,7 +179,7 @@ func (m *model) live() int {
 	n := 0
 	for p := range m.store.DB.Partitions() {
 		for _, lane := range []string{"transactional", "bulk"} {
-			for _, st := range []string{stateWaiting, stateActive, stateScheduled, stateDelayed} {
+			for _, st := range []string{stateWaiting, stateScheduled, stateDelayed} {
 				n += int(m.store.DB.Client().ZCard(m.ctx, m.store.keys.index(p, lane, st)).Val())
 			}
 		}

@@ -10,7 +10,10 @@ local function message_key(id) return prefix .. 'message:' .. id end
 local function envelope_key(id) return prefix .. 'envelope:' .. id end
 local function content_key(id) return prefix .. 'content:' .. id end
 local function status_key(id) return prefix .. 'status:' .. id end
-local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .. state end
+-- A message that is being sent stays in the index waiting, so that its beginning and its end move it nowhere.
+local function index_key(lane, state)
+  return prefix .. 'index:' .. lane .. ':' .. (state == 'active' and 'waiting' or state)
+end
 local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. result end
 local function shared_key(name) return prefix .. 'shared:' .. name end
 local function held_key(hold) return prefix .. 'held:' .. hold end
@@ -72,8 +75,7 @@ local function backlog_key(at) return prefix .. 'backlog:' .. at.lane .. ':' .. 
 -- under_way returns how many messages of an account have a task in the queue, or are being sent, of those that are
 -- not among so many in the backlog.
 local function under_way(at, backlog)
-  return redis.call('ZCARD', index_key(at.lane, 'waiting') .. ':' .. at.account)
-    + redis.call('ZCARD', index_key(at.lane, 'active') .. ':' .. at.account) - backlog
+  return redis.call('ZCARD', index_key(at.lane, 'waiting') .. ':' .. at.account) - backlog
 end
 
 -- is_full returns whether the window has no room for one more beside others. Messages of high priority have as much
@@ -90,6 +92,11 @@ end
 
 -- clocks are the sorted sets by time of four states: the end of the lease, the due time, the time of the failure.
 local clocks = {active = prefix .. 'leases', scheduled = prefix .. 'due', delayed = prefix .. 'due', failed = prefix .. 'dead'}
+
+-- leased is a message in leases. It has what lists and counts need to tell those that are being sent from those that
+-- wait. hand is a message in the clock of a state.
+local function leased(id, at) return table.concat({id, at.lane, at.created, at.account}, ' ') end
+local function hand(id, at, state) return state == 'active' and leased(id, at) or id end
 
 -- where reads what move and remove need of a message.
 local function where(id)
@@ -124,7 +131,7 @@ end
 -- over returns the first quota without room for n more messages of an account, of some bytes together, as
 -- "<owner> <quota> <used>"; nil: all have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
 -- It counts in as many partitions as a script may see, or in this one if that is ''.
-local waiting_states = {'waiting', 'scheduled', 'delayed', 'active'}
+local waiting_states = {'waiting', 'scheduled', 'delayed'} -- of their indexes
 local function over(limits, seen, account, bytes, today, n)
   local parts = {prefix}
   for p = 1, tonumber(seen) or 0 do parts[p] = string.gsub(prefix, '{%d+}', '{' .. (p - 1) .. '}') end
@@ -157,11 +164,14 @@ end
 -- move moves a message to the index and the clock of another state. The caller writes the field state, and knows
 -- whether the message has a task, if at.queued is set.
 local function move(id, at, to, score)
-  strike(index_key(at.lane, at.state), at, id)
+  local from, into = index_key(at.lane, at.state), index_key(at.lane, to)
+  if from ~= into then
+    strike(from, at, id)
+    enlist(into, at, id)
+  end
   if at.state == 'waiting' and not at.queued then redis.call('ZREM', backlog_key(at), id) end
-  enlist(index_key(at.lane, to), at, id)
-  if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
-  if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
+  if clocks[at.state] then redis.call('ZREM', clocks[at.state], hand(id, at, at.state)) end
+  if clocks[to] then redis.call('ZADD', clocks[to], score, hand(id, at, to)) end
   if to == 'failed' then weigh(at, '-') elseif at.state == 'failed' then weigh(at, '') end
 end
 
@@ -297,7 +307,7 @@ end
 local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   strike(index_key(at.lane, at.state), at, id)
   if at.state == 'waiting' then redis.call('ZREM', backlog_key(at), id) end
-  if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
+  if clocks[at.state] then redis.call('ZREM', clocks[at.state], hand(id, at, at.state)) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
   if at.shared then leave_shared(at.shared) end
   if at.key then close_key(id, at.key, result, taken_back, keep_key) end
