@@ -162,6 +162,9 @@ return wrong`
 // checkRecords finds records that do not agree with their indexes.
 func (m *model) checkRecords() {
 	m.rt.Helper()
+	if err := (&Counts{m.store}).countNew(m.ctx); err != nil {
+		m.rt.Fatal(err)
+	}
 	for p := range m.store.DB.Partitions() {
 		wrong, err := m.store.DB.Client().Eval(m.ctx, recordsLua, nil, redisdb.Key(p, ""),
 			m.options.KeepContent.Milliseconds()).StringSlice()

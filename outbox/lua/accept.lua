@@ -120,6 +120,8 @@ note('attempts', made)
 note('size', size)
 note('token', token)
 note('v', version)
+local weighed = event == '' or has_quota(quotas, account)
+if weighed then note('weighed', '1') end
 redis.call('HSET', KEYS[1], unpack(record))
 if incoming then
   redis.call('SET', envelope_key(id), envelope)
@@ -129,10 +131,10 @@ else
   redis.call('MSET', envelope_key(id), envelope, content_key(id), content)
 end
 local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank, size = size,
-  token = token ~= '' and token}
+  token = token ~= '' and token, weighed = weighed}
 weigh(at, '')
 if day ~= '' then
-  count_day(day, account, 1)
+  if weighed then count_day(day, account, 1) end
   if at.token then count_day(day, 'token:' .. token, 1) end
 end
 enlist(index_key(lane, state), at, id)
@@ -158,6 +160,7 @@ end
 note_addressed(id, addressed, keep_addressed)
 if event ~= '' then
   count(now, at, 'queued')
+  if weighed or day == '' then counted[#counted + 1] = 'counted' end -- of its day; otherwise rates.lua counts it
   emit(event)
 else
   for _, of in ipairs({'', account}) do count_minute(of, 'queued:' .. lane, math.floor(tonumber(now) / 60000), 1) end

@@ -29,12 +29,12 @@
 -- and its attempt was not lost.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease', 'rank', 'shared', 'key', 'merge',
-  'size', 'token', 'scheduled')
+  'size', 'token', 'scheduled', 'weighed')
 local state, followers = m[1] or 'gone', ''
 if m[2] == fence and not m[6] then return OK end -- this call is a repetition, perhaps a late one
 if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
 local at = {state = state, lane = m[3], created = m[4], account = m[5], rank = m[7], shared = m[8], key = m[9], merge = m[10],
-  size = m[11], token = m[12], scheduled = m[13]}
+  size = m[11], token = m[12], scheduled = m[13], weighed = m[14] == '1'}
 if state == 'waiting' then
   for _, field in ipairs({'attempts', 'max'}) do redis.call('HINCRBY', KEYS[1], field, -1) end
 end

@@ -101,23 +101,26 @@ local function hand(id, at, state) return state == 'active' and leased(id, at) o
 -- where reads what move and remove need of a message.
 local function where(id)
   local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account', 'rank', 'shared', 'key', 'merge',
-    'size', 'token', 'scheduled')
+    'size', 'token', 'scheduled', 'weighed')
   return {lane = m[1], state = m[2], created = m[3], account = m[4], rank = m[5], shared = m[6], key = m[7], merge = m[8],
-    size = m[9], token = m[10], scheduled = m[11]}
+    size = m[9], token = m[10], scheduled = m[11], weighed = m[12] == '1'}
 end
 
 -- What waits counts towards the quota of its account, and of its token if that has one: a message from when it is
 -- accepted until it ends or becomes a dead letter. The messages of an account are those of its indexes. The hash quota
 -- has the bytes of each owner, and the messages of tokens. An owner is an account, or token:<id>.
+--
+-- Where the account has a quota, the script counts at once, and the record says so: weighed. Otherwise the next event
+-- carries the bytes in its field n, such as +241, and rates.lua adds them. So a quota that is set later finds them counted.
+local function use(field, n)
+  if redis.call('HINCRBY', prefix .. 'quota', field, n) < 1 then redis.call('HDEL', prefix .. 'quota', field) end
+end
 local function weigh(at, sign)
-  local function add(field, n)
-    if redis.call('HINCRBY', prefix .. 'quota', field, sign .. n) < 1 then redis.call('HDEL', prefix .. 'quota', field) end
-  end
   if not at.size then return end
-  add('bytes ' .. at.account, at.size)
+  if at.weighed then use('bytes ' .. at.account, sign .. at.size) else counted[#counted + 1] = (sign == '' and '+' or sign) .. at.size end
   if at.token then
-    add('bytes token:' .. at.token, at.size)
-    add('messages token:' .. at.token, 1)
+    use('bytes token:' .. at.token, sign .. at.size)
+    use('messages token:' .. at.token, sign .. 1)
   end
 end
 
@@ -130,7 +133,14 @@ end
 
 -- over returns the first quota without room for n more messages of an account, of some bytes together, as
 -- "<owner> <quota> <used>"; nil: all have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
--- It counts in as many partitions as a script may see, or in this one if that is ''.
+-- It counts in as many partitions as a script may see, or in this one if that is ''. has_quota returns whether an owner
+-- is among the limits.
+local function has_quota(limits, owner)
+  for one in string.gmatch(limits, '(%S+) %S+ %S+ %S+') do
+    if one == owner then return true end
+  end
+  return false
+end
 local waiting_states = {'waiting', 'scheduled', 'delayed'} -- of their indexes
 local function over(limits, seen, account, bytes, today, n)
   local parts = {prefix}
