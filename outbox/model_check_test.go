@@ -22,8 +22,8 @@ local function keys(kind) return redis.call('KEYS', prefix .. kind .. ':*') end
 local function last(key) return string.match(key, '([^:]+)$') end
 local function read(id)
   local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease',
-    'due', 'held', 'shared', 'key', 'size', 'token')
-  return m[1] and {size = m[10], token = m[11], state = m[1], lane = m[2], account = m[3], created = m[4],
+    'due', 'held', 'shared', 'key', 'size', 'token', 'epoch', 'putOff')
+  return m[1] and {epoch = m[12], off = m[13], size = m[10], token = m[11], state = m[1], lane = m[2], account = m[3], created = m[4],
     lease = m[5], due = m[6], held = m[7], shared = m[8], key = m[9]}
 end
 for _, key in ipairs(keys('index')) do
@@ -94,9 +94,10 @@ for _, key in ipairs(keys('message')) do
       say(id, 'stands in', name, 'under', score, 'not', m[clock[2]])
     end
   end
-  if m.state ~= 'waiting' and
-    redis.call('ZSCORE', prefix .. 'backlog:' .. m.lane .. ':' .. m.account, id) then
-    say(id, m.state, 'stands in a backlog')
+  local backlog = redis.call('ZSCORE', prefix .. 'backlog:' .. m.lane .. ':' .. m.account, id)
+  if m.state ~= 'waiting' and backlog then say(id, m.state, 'stands in a backlog') end
+  if (m.state == 'waiting' and m.off == m.epoch) ~= (backlog ~= false) then
+    say(id, m.state, m.epoch, m.off or '', 'stands in a backlog as', tostring(backlog))
   end
   if m.held and not redis.call('ZSCORE', prefix .. 'held:' .. m.held, id) then
     say(id, 'is held, and nobody knows')

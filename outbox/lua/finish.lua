@@ -60,7 +60,7 @@ if status ~= '' then redis.call('SET', status_key(id), status) end
 if in_doubt == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
 if dialogue ~= '' then keep_dialogue(id, dialogue_of, dialogue) end
 if ends then
-  local stays = remember_text(id, record, text)
+  local stays = remember_text(id, record, text, now)
   if keep_content ~= '' then
     keep_for(id, at, keep_content)
     stays = true

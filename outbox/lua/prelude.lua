@@ -84,7 +84,8 @@ local function is_full(at, others, window)
   return others >= tonumber(window) * (at.rank == '-1' and 2 or 1)
 end
 
--- put_off adds a waiting message to the backlog. The last argument is how many messages it has until then.
+-- put_off adds a waiting message to the backlog, which has so many messages until then. The caller writes its field putOff:
+-- the epoch of the message. It gets another one when it leaves the backlog, so the record says whether it is in there.
 local function put_off(at, id, backlog)
   redis.call('ZADD', backlog_key(at), turn(at), id)
   if backlog == 0 then redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account) end
@@ -179,7 +180,9 @@ local function move(id, at, to, score)
     strike(from, at, id)
     enlist(into, at, id)
   end
-  if at.state == 'waiting' and not at.queued then redis.call('ZREM', backlog_key(at), id) end
+  if at.state == 'waiting' and not at.queued and redis.call('ZREM', backlog_key(at), id) == 1 then
+    redis.call('HDEL', message_key(id), 'putOff')
+  end
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], hand(id, at, at.state)) end
   if clocks[to] then redis.call('ZADD', clocks[to], score, hand(id, at, to)) end
   if to == 'failed' then weigh(at, '-') elseif at.state == 'failed' then weigh(at, '') end
@@ -327,12 +330,26 @@ local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   enter(id, at, now, result, record)
 end
 
+-- forget_texts deletes the kept texts of ended messages, and returns how many there were. A content that is kept for its
+-- own sake stays.
+local function forget_texts(ids)
+  local texts, gone = prefix .. 'texts', {}
+  for i, text in ipairs(redis.call('HMGET', texts, unpack(ids))) do
+    if text == 'c' then gone[#gone + 1] = content_key(ids[i]) end
+  end
+  if #gone > 0 then redis.call('DEL', unpack(gone)) end
+  return redis.call('HDEL', texts, unpack(ids))
+end
+
 -- remember_text keeps the text of an ended message until the search index has it, or until its log entry is deleted:
--- 't' and the text, or 'c' for a content that stays. Then it returns true. Beyond texts_most no text is kept.
+-- 't' and the text, or 'c' for a content that stays. Then it returns true. Beyond texts_most some texts go: about each 32nd
+-- message looks, and forgets 64 of them.
 local texts_most = 100000
-local function remember_text(id, record, text)
-  if text == '' or record == '' or record == '0' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return false end
-  redis.call('HSET', prefix .. 'texts', id, text)
+local function remember_text(id, record, text, now)
+  if text == '' or record == '' or record == '0' then return false end
+  local texts = prefix .. 'texts'
+  if tonumber(now) % 32 == 0 and redis.call('HLEN', texts) >= texts_most then forget_texts(redis.call('HRANDFIELD', texts, 64)) end
+  redis.call('HSET', texts, id, text)
   return text == 'c'
 end
 
@@ -379,7 +396,7 @@ local function line_up(at, hold, reason, due)
   local id = redis.call('ZPOPMIN', backlog_key(at))[1]
   if not id then return end
   local moved = where(id)
-  redis.call('HSET', message_key(id), 'state', 'delayed', 'due', due, 'held', hold, 'reason', reason)
+  redis.call('HSET', message_key(id), 'state', 'delayed', 'due', due, 'held', hold, 'reason', reason, 'putOff', '')
   move(id, moved, 'delayed', due)
   redis.call('ZADD', held_key(hold), turn(moved), id)
   redis.call('SADD', prefix .. 'held', hold)
