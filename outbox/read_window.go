@@ -33,9 +33,9 @@ type window struct {
 	within  time.Duration // after which a scan with most reads no more; 0: however long it takes
 }
 
-// index is a sorted set of message ids by creation. That of a state is of a lane, and of an account or of all.
-// The messages that are being sent stand in the set of those that wait: one index is a part of it, the other
-// one is the rest.
+// index is a sorted set of message ids by creation. That of a state is of a lane, and of one account or of
+// all. The messages that are being sent stand in the set of those that wait: one index is a part of it, the
+// other one is the rest.
 type index struct {
 	key       string
 	ended     bool // of messages in the log
@@ -49,8 +49,8 @@ type index struct {
 // parted reports whether an index is a part of the set of messages that wait or are being sent.
 func (ix index) parted() bool { return ix.state == stateWaiting || ix.state == stateActive }
 
-// sending asks which messages are being sent. After the pipeline was executed the function returns those of a
-// lane, and of an account or of all.
+// sending asks which messages are being sent. After the pipeline was executed the function returns those of
+// a lane, and of an account or of all.
 func (s *store) sending(ctx context.Context, pipe redis.Pipeliner, p int) func(api.Lane,
 	string) []entry {
 	got := pipe.ZRange(ctx, s.keys.leases(p), 0, -1)

@@ -129,6 +129,10 @@ if state == 'waiting' then
   late = backlog > 0 and rank ~= '-1' or is_full(at, others - backlog, window)
   if late then note('putOff', epoch) end
 end
+if key then
+  note('key', string.match(key, '[^:]+$'))
+  note('merge', merge)
+end
 at.weighed = event == '' or has_quota(quotas, account)
 if at.weighed then note('weighed', '1') end
 redis.call('HSET', KEYS[1], unpack(record))
@@ -157,11 +161,7 @@ else
 end
 if key then
   redis.call('SET', key, table.concat({stored(fingerprint), '', memo}, ' '))
-  redis.call('HSET', KEYS[1], 'key', string.match(key, '[^:]+$'))
-  if merge ~= '' then
-    redis.call('HSET', KEYS[1], 'merge', merge)
-    take_merge(merge, stored(fingerprint))
-  end
+  if merge ~= '' then take_merge(merge, stored(fingerprint)) end
 end
 note_addressed(id, addressed, keep_addressed)
 if event ~= '' then

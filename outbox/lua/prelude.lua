@@ -379,11 +379,12 @@ local function wake(id, now)
 end
 
 -- follow takes the oldest messages out of the backlog and wakes them, if the window has room for at least `least` of
--- them. backlog is how many messages it has. It returns their ids and epochs in turns. The caller enqueues their tasks.
-local function follow(at, backlog, window, least, now)
+-- them, and no message waits in the line, if one is given. backlog is how many messages it has. It returns their ids and
+-- epochs in turns. The caller enqueues their tasks.
+local function follow(at, backlog, window, least, now, line)
   if backlog == 0 then return {} end
   local room, woken = window - under_way(at, backlog), {}
-  if room < least then return woken end
+  if room < least or line and redis.call('EXISTS', held_key(line)) == 1 then return woken end
   local oldest = redis.call('ZPOPMIN', backlog_key(at), room)
   for i = 1, #oldest, 2 do
     woken[i], woken[i + 1] = oldest[i], wake(oldest[i], now)
