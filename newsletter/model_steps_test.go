@@ -394,7 +394,7 @@ func (m *model) isQuiet() bool {
 	}
 	c := m.eye.db.Client()
 	for _, lane := range []api.Lane{api.Bulk, api.Transactional} {
-		for _, state := range []string{"waiting", "active", "scheduled", "delayed"} {
+		for _, state := range []string{"waiting", "scheduled", "delayed"} {
 			if c.ZCard(m.ctx, redisdb.Key(0, "index", string(lane), state)).Val() > 0 {
 				return false
 			}

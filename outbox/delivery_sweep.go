@@ -217,7 +217,7 @@ func (p cursor) after(members []redis.Z) cursor {
 func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string, now time.Time) (int,
 	error) {
 	tasks, err := s.d.tasksOf(ctx, p, lane, ids)
-	if err != nil {
+	if err != nil || len(tasks) == 0 {
 		return 0, err
 	}
 	names := make([]string, len(tasks))
@@ -254,20 +254,21 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 	return len(woken), nil
 }
 
-// tasksOf returns the tasks that messages should have.
+// tasksOf returns the tasks that messages should have. Those in a backlog have none.
 func (d *Delivery) tasksOf(ctx context.Context, p int, lane api.Lane, ids []string) ([]wakeup, error) {
 	pipe := d.DB.Client().Pipeline()
 	got := make([]*redis.SliceCmd, len(ids))
 	for i, id := range ids {
-		got[i] = pipe.HMGet(ctx, d.keys.message(p, id), "epoch", "due")
+		got[i] = pipe.HMGet(ctx, d.keys.message(p, id), "epoch", "due", "putOff")
 	}
 	if err := execRead(ctx, pipe); err != nil {
 		return nil, err
 	}
-	tasks := make([]wakeup, len(ids))
+	tasks := make([]wakeup, 0, len(ids))
 	for i, id := range ids {
-		fields := texts(got[i])
-		tasks[i] = wakeup{ID: id, Lane: lane, Epoch: fields[0], Due: redisdb.ParseTime(fields[1])}
+		if f := texts(got[i]); f[0] != f[2] {
+			tasks = append(tasks, wakeup{ID: id, Lane: lane, Epoch: f[0], Due: redisdb.ParseTime(f[1])})
+		}
 	}
 	return tasks, nil
 }

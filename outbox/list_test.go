@@ -145,6 +145,115 @@ func TestCursorSeesEverythingOnce(t *testing.T) {
 	}
 }
 
+// TestWhoIsBeingSentDoesNotWait: a message that is being sent is listed and counted as active, not as
+// waiting, on every page, by every filter, and waits again after its worker died.
+func TestWhoIsBeingSentDoesNotWait(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{})
+	var waiting, active []string // oldest first
+	for i := range 15 {
+		req := api.SubmitRequest{Account: fmt.Sprint("account", i%2), Text: "x"}
+		for n := range 100 {
+			req.MailMerge = append(req.MailMerge, api.MailMergeEntry{
+				To: api.Address{Address: fmt.Sprintf("r%d@x.test", n)}})
+		}
+		a, err := b.Intake.Submit(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, one := range a.MailMerge {
+			ids = append(ids, one.QueueID)
+		}
+		slices.Sort(ids) // of one millisecond
+		for n, id := range ids {
+			if n%5 != 0 {
+				waiting = append(waiting, id)
+				continue
+			}
+			active = append(active, id)
+			if c, _, err := b.Delivery.begin(t.Context(), id); err != nil || c == nil {
+				t.Fatalf("not begun: %v", err)
+			}
+		}
+		b.clock.Advance(time.Millisecond)
+	}
+	list := func(q api.OutboxQuery, want []string, total int) {
+		t.Helper()
+		page, err := b.Reader.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range page.Messages {
+			got = append(got, m.QueueID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || page.Total != total {
+			t.Errorf("%+v: total %d, want %d: %s", q, page.Total, total, diff)
+		}
+	}
+	list(api.OutboxQuery{State: api.Waiting, PageSize: 50}, waiting[:50], 1200)
+	list(api.OutboxQuery{State: api.Waiting, PageSize: 50, Page: 22}, waiting[1100:1150], 1200)
+	list(api.OutboxQuery{State: api.Active, PageSize: 50, Page: 5}, active[250:300], 300)
+	list(api.OutboxQuery{State: api.Active, Account: "account1", PageSize: 20}, active[20:40], 140)
+	list(api.OutboxQuery{State: api.Waiting, Account: "account1", PageSize: 80}, waiting[80:160], 560)
+	list(api.OutboxQuery{State: api.Active, Lane: api.Bulk}, nil, 0)
+	second := api.OutboxQuery{PageSize: 80, CreatedAfter: b.clock.Now().Add(-2 * time.Millisecond),
+		CreatedBefore: b.clock.Now().Add(-time.Millisecond)}
+	second.State = api.Waiting
+	list(second, waiting[13*80:14*80], 80)
+	second.State = api.Active
+	list(second, active[13*20:14*20], 20)
+	for _, q := range []api.OutboxQuery{{State: api.Waiting}, {State: api.Active}, {}} {
+		q.PageSize = 70
+		var seen []string
+		for {
+			page, err := b.Reader.List(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range page.Messages {
+				seen = append(seen, m.QueueID)
+			}
+			if q.Cursor = page.Cursor; q.Cursor == "" {
+				break
+			}
+		}
+		want := map[api.State]int{api.Waiting: 1200, api.Active: 300, "": 1500}[q.State]
+		slices.Sort(seen)
+		if n := len(seen); n != want || len(slices.Compact(seen)) != want {
+			t.Errorf("state %q: %d by cursor, %d of them different; want %d", q.State, n, len(seen), want)
+		}
+	}
+	wanted := map[api.MessageStatus]int{api.StatusQueued: 1200, api.StatusSending: 300, "": 1500}
+	for status, want := range wanted {
+		page, err := b.Reader.Messages(t.Context(), api.LogQuery{Status: status})
+		if err != nil || page.Total != want {
+			t.Errorf("%d are %q, want %d, %v", page.Total, status, want, err)
+		}
+	}
+	count := func(account string, want api.Jobs) {
+		t.Helper()
+		if got, err := b.Queues.Jobs(t.Context(), api.CounterQuery{Account: account}); err != nil || got != want {
+			t.Errorf("jobs of %q: %+v, %v; want %+v", account, got, err, want)
+		}
+	}
+	count("", api.Jobs{Waiting: 1200, Active: 300})
+	count("account1", api.Jobs{Waiting: 560, Active: 140})
+	b.usageIs(t, "account1", "", 700, 700)
+	if err := b.Queues.SetPaused(t.Context(), queue.Submit, true); err != nil {
+		t.Fatal(err)
+	}
+	list(api.OutboxQuery{State: api.Paused, PageSize: 50}, waiting[:50], 1200)
+	list(api.OutboxQuery{State: api.Active, PageSize: 50}, active[:50], 300)
+	count("", api.Jobs{Paused: 1200, Active: 300})
+	b.clock.Advance(time.Minute)
+	if err := newSweeper(b.Delivery).mend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	count("", api.Jobs{Paused: 1500})
+}
+
 func TestForeignCursorIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

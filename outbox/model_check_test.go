@@ -22,8 +22,8 @@ local function keys(kind) return redis.call('KEYS', prefix .. kind .. ':*') end
 local function last(key) return string.match(key, '([^:]+)$') end
 local function read(id)
   local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease',
-    'due', 'held', 'shared', 'key', 'size', 'token')
-  return m[1] and {size = m[10], token = m[11], state = m[1], lane = m[2], account = m[3], created = m[4],
+    'due', 'held', 'shared', 'key', 'size', 'token', 'epoch', 'putOff')
+  return m[1] and {epoch = m[12], off = m[13], size = m[10], token = m[11], state = m[1], lane = m[2], account = m[3], created = m[4],
     lease = m[5], due = m[6], held = m[7], shared = m[8], key = m[9]}
 end
 for _, key in ipairs(keys('index')) do
@@ -35,7 +35,7 @@ for _, key in ipairs(keys('index')) do
       say(id, 'stands in', key, 'and is gone')
     else
       for word in string.gmatch(string.sub(key, #prefix + 7), '[^:]+') do
-        if word ~= 'account' and word ~= m.state and word ~= m.lane and word ~= m.account then
+        if word ~= 'account' and word ~= (m.state == 'active' and 'waiting' or m.state) and word ~= m.lane and word ~= m.account then
           say(id, m.lane, m.state, 'of', m.account, 'stands in', key)
         end
       end
@@ -54,6 +54,7 @@ for _, key in ipairs(keys('ended')) do
 end
 local contents, used = {}, {}
 local function use(field, n) used[field] = (used[field] or 0) + n end
+local function leased(id, m) return table.concat({id, m.lane, m.created, m.account}, ' ') end
 local clocks = {leases = {'active', 'lease'}, due = {'delayed', 'due', 'scheduled'}, dead = {'failed'}}
 for _, key in ipairs(keys('message')) do
   local id = last(key)
@@ -84,7 +85,8 @@ for _, key in ipairs(keys('message')) do
     end
   end
   for name, clock in pairs(clocks) do
-    local score = redis.call('ZSCORE', prefix .. name, id)
+    local member = name == 'leases' and leased(id, m) or id
+    local score = redis.call('ZSCORE', prefix .. name, member)
     if (m.state == clock[1] or m.state == clock[3]) ~= (score ~= false) then
       say(id, m.state, 'stands in', name, tostring(score))
     end
@@ -92,9 +94,10 @@ for _, key in ipairs(keys('message')) do
       say(id, 'stands in', name, 'under', score, 'not', m[clock[2]])
     end
   end
-  if m.state ~= 'waiting' and
-    redis.call('ZSCORE', prefix .. 'backlog:' .. m.lane .. ':' .. m.account, id) then
-    say(id, m.state, 'stands in a backlog')
+  local backlog = redis.call('ZSCORE', prefix .. 'backlog:' .. m.lane .. ':' .. m.account, id)
+  if m.state ~= 'waiting' and backlog then say(id, m.state, 'stands in a backlog') end
+  if (m.state == 'waiting' and m.off == m.epoch) ~= (backlog ~= false) then
+    say(id, m.state, m.epoch, m.off or '', 'stands in a backlog as', tostring(backlog))
   end
   if m.held and not redis.call('ZSCORE', prefix .. 'held:' .. m.held, id) then
     say(id, 'is held, and nobody knows')
@@ -111,7 +114,8 @@ for _, key in ipairs(keys('idempotency')) do
   if redis.call('TTL', key) == -1 and (read(id) or {}).key ~= last(key) then say(key, 'stays for nobody') end
 end
 for name in pairs(clocks) do
-  for _, id in ipairs(redis.call('ZRANGE', prefix .. name, 0, -1)) do
+  for _, member in ipairs(redis.call('ZRANGE', prefix .. name, 0, -1)) do
+    local id = string.match(member, '^%w+')
     if not read(id) then say(id, 'stands in', name, 'and is gone') end
   end
 end
@@ -159,6 +163,9 @@ return wrong`
 // checkRecords finds records that do not agree with their indexes.
 func (m *model) checkRecords() {
 	m.rt.Helper()
+	if err := (&Counts{m.store}).countNew(m.ctx); err != nil {
+		m.rt.Fatal(err)
+	}
 	for p := range m.store.DB.Partitions() {
 		wrong, err := m.store.DB.Client().Eval(m.ctx, recordsLua, nil, redisdb.Key(p, ""),
 			m.options.KeepContent.Milliseconds()).StringSlice()
@@ -176,7 +183,7 @@ func (m *model) live() int {
 	n := 0
 	for p := range m.store.DB.Partitions() {
 		for _, lane := range []string{"transactional", "bulk"} {
-			for _, st := range []string{stateWaiting, stateActive, stateScheduled, stateDelayed} {
+			for _, st := range []string{stateWaiting, stateScheduled, stateDelayed} {
 				n += int(m.store.DB.Client().ZCard(m.ctx, m.store.keys.index(p, lane, st)).Val())
 			}
 		}

@@ -145,13 +145,20 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 		sums = append(sums, func() { *into += int(n.Val()) })
 	}
 	for p := range qs.DB.Partitions() {
+		sending := qs.sending(ctx, pipe, p)
 		for _, lane := range lanes {
 			waiting := &jobs.Waiting
 			if paused[laneQueue(lane, p)] {
 				waiting = &jobs.Paused
 			}
-			for st, into := range map[string]*int{stateWaiting: waiting, stateActive: &jobs.Active,
-				stateScheduled: &jobs.Scheduled, stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed} {
+			all := pipe.ZCard(ctx, of(qs.keys.index(p, string(lane), stateWaiting), account))
+			sums = append(sums, func() {
+				active := min(len(sending(lane, account)), int(all.Val())) // some may have ended meanwhile
+				jobs.Active += active
+				*waiting += int(all.Val()) - active
+			})
+			for st, into := range map[string]*int{stateScheduled: &jobs.Scheduled, stateDelayed: &jobs.Delayed,
+				stateFailed: &jobs.Failed} {
 				add(into, qs.keys.index(p, string(lane), st))
 			}
 			add(&failed, qs.keys.logged(p, string(lane), resultFailed))

@@ -353,6 +353,49 @@ func TestQuotaOnACluster(t *testing.T) {
 	b.usageIs(t, "a", "", 7, 8)
 }
 
+// TestAQuotaThatIsSetLater counts what was accepted before it, and what is accepted after it is lifted, once.
+func TestAQuotaThatIsSetLater(t *testing.T) {
+	t.Parallel()
+	b := limited(t, map[string]accounts.Quota{})
+	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
+	before := []string{b.submit(t, text("a", "ben@x.test")), b.submit(t, text("a", "ann@x.test"))}
+	size := b.usageIs(t, "a", "", 2, 2).Bytes.Used
+
+	b.people.quota["a"] = accounts.Quota{PerDay: 3}
+	with := b.submit(t, text("a", "ben@x.test"))
+	_, err := b.Intake.Submit(t.Context(), text("a", "ben@x.test"))
+	quotaIs(t, "a fourth of the day", err, "limited QuotaExceeded perDay a 3/3")
+	b.people.quota["a"] = accounts.Quota{Bytes: size + size/2}
+	_, err = b.Intake.Submit(t.Context(), text("a", "ben@x.test"))
+	quotaIs(t, "too many bytes", err,
+		fmt.Sprint("limited QuotaExceeded bytes a ", b.usageIs(t, "a", "", 3, 3).Bytes.Used, "/", size+size/2))
+
+	delete(b.people.quota, "a")
+	after := b.submit(t, text("a", "ann@x.test"))
+	b.usageIs(t, "a", "", 4, 4)
+	b.deliver(t, before[1]) // it fails
+	b.deliver(t, after)     // this one, too
+	b.people.quota["a"] = accounts.Quota{Messages: 3}
+	if _, err := b.Operations.Replay(t.Context(), after, api.Corrections{}); err != nil {
+		t.Fatal(err)
+	}
+	b.usageIs(t, "a", "", 3, 4)
+	delete(b.people.quota, "a")
+	if _, err := b.Operations.Replay(t.Context(), before[1], api.Corrections{}); err != nil {
+		t.Fatal(err)
+	}
+	b.usageIs(t, "a", "", 4, 4)
+	for _, id := range []string{before[0], before[1], with, after} {
+		b.deliver(t, id)
+	}
+	b.usageIs(t, "a", "", 0, 4)
+	for p := range 3 {
+		if left := b.store.DB.Client().HGetAll(t.Context(), b.store.keys.quota(p)).Val(); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}
+
 // TestCountsOfQuotasLeaveNothing: when nothing waits, only the counts of days are left, and these expire.
 func TestCountsOfQuotasLeaveNothing(t *testing.T) {
 	t.Parallel()

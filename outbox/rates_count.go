@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -181,6 +182,7 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 	sums, now := map[cell]*tallied{}, r.clock.Now()
 	events := map[[2]string]int{}  // by account and type
 	minutes := map[[2]string]int{} // by account ("": all), and by name, lane and minute
+	quotas := map[[2]string]int{}  // by account, and by day ("": the bytes that wait)
 	var undone []string
 	for _, entry := range entries {
 		line, _ := entry.Values["e"].(string)
@@ -191,10 +193,18 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 		if text, _ := entry.Values["u"].(string); text != "" {
 			undone = append(undone, strings.Split(text, "\n")...)
 		}
-		counted, _ := entry.Values["n"].(string)
-		for name := range strings.FieldsSeq(counted) {
-			minutes[[2]string{"", name}]++
-			minutes[[2]string{e.Account, name}]++
+		n, _ := entry.Values["n"].(string)
+		counted := strings.Fields(n)
+		for _, name := range counted {
+			if bytes, err := strconv.Atoi(name); err == nil {
+				quotas[[2]string{e.Account, ""}] += bytes
+			} else if name != countedDay {
+				minutes[[2]string{"", name}]++
+				minutes[[2]string{e.Account, name}]++
+			}
+		}
+		if e.Type == event.MessageQueued && !slices.Contains(counted, countedDay) {
+			quotas[[2]string{e.Account, e.Time.UTC().Format(dayForm)}]++
 		}
 		if e.Account != "" && e.Type != event.MessageQueued {
 			events[[2]string{e.Account, string(e.Type)}]++
@@ -213,8 +223,16 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 	for m, n := range minutes {
 		cells = append(cells, minuteCell(m[0], m[1], n))
 	}
+	for q, n := range quotas {
+		if n != 0 {
+			cells = append(cells, fmt.Sprintf("=\t%s\t%s\t%d", q[0], q[1], n))
+		}
+	}
 	return append(cells, undone...) // they may take back what has just been added
 }
+
+// countedDay says in the field n of an event that accept.lua counted the message in its day.
+const countedDay = "counted"
 
 // minuteCell is a cell of a counter of a minute, which is counted as "name:lane:minute".
 func minuteCell(account, counted string, n int) string {

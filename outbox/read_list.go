@@ -141,7 +141,7 @@ func (rd *Reader) indexesOf(only api.Lane, account string,
 				if ended {
 					key = rd.keys.logged(p, string(lane), state)
 				}
-				all = append(all, index{key: of(key, account), ended: ended})
+				all = append(all, index{of(key, account), ended, p, lane, account, state, nil})
 			})
 		}
 	}
@@ -313,6 +313,9 @@ func (w window) span(ctx context.Context, c redis.Cmdable) (first, last int64, _
 	pipe := c.Pipeline()
 	var ends []*redis.ZSliceCmd
 	for _, ix := range w.indexes {
+		for _, e := range ix.sending {
+			first, last = min(cmp.Or(first, e.created), e.created), max(last, e.created)
+		}
 		ends = append(ends, pipe.ZRangeWithScores(ctx, ix.key, 0, 0), pipe.ZRangeWithScores(ctx, ix.key, -1, -1))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -333,16 +336,16 @@ func (w window) span(ctx context.Context, c redis.Cmdable) (first, last int64, _
 // entries counts the entries of a window.
 func (w window) entries(ctx context.Context, c redis.Cmdable) (int, error) {
 	pipe := c.Pipeline()
-	counts := make([]*redis.IntCmd, len(w.indexes))
+	counts := make([]func() int, len(w.indexes))
 	for i, ix := range w.indexes {
-		counts[i] = w.count(ctx, pipe, ix.key)
+		counts[i] = w.count(ctx, pipe, ix)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return 0, fmt.Errorf("count entries of indexes: %w", err)
 	}
 	n := 0
 	for _, c := range counts {
-		n += int(c.Val())
+		n += c()
 	}
 	return n, nil
 }

@@ -44,8 +44,12 @@ func (r *Reader) TokenUsage(ctx context.Context, t api.TokenInfo) (api.Usage, er
 	return all[0], nil
 }
 
-// waiting returns what of quotas of messages is used.
+// waiting returns what of quotas of messages is used. Messages of accounts without a quota are counted from
+// their events.
 func (r *Reader) waiting(ctx context.Context, quotas []quota) ([]api.Usage, error) {
+	if err := (&Counts{r.store}).countNew(ctx); err != nil {
+		return nil, redisError(err, "count what of a quota is used")
+	}
 	now := r.clock.Now()
 	all, err := r.usage(ctx, quotas, now)
 	if err != nil {

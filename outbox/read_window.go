@@ -33,10 +33,58 @@ type window struct {
 	within  time.Duration // after which a scan with most reads no more; 0: however long it takes
 }
 
-// index is a sorted set of message ids by creation.
+// index is a sorted set of message ids by creation. That of a state is of a lane, and of one account or of
+// all. The messages that are being sent stand in the set of those that wait: one index is a part of it, the
+// other one is the rest.
 type index struct {
-	key   string
-	ended bool // of messages in the log
+	key       string
+	ended     bool // of messages in the log
+	partition int
+	lane      api.Lane
+	account   string
+	state     string
+	sending   []entry // see withSending
+}
+
+// parted reports whether an index is a part of the set of messages that wait or are being sent.
+func (ix index) parted() bool { return ix.state == stateWaiting || ix.state == stateActive }
+
+// sending asks which messages are being sent. After the pipeline was executed the function returns those of
+// a lane, and of an account or of all.
+func (s *store) sending(ctx context.Context, pipe redis.Pipeliner, p int) func(api.Lane,
+	string) []entry {
+	got := pipe.ZRange(ctx, s.keys.leases(p), 0, -1)
+	return func(lane api.Lane, account string) (all []entry) {
+		for _, member := range got.Val() {
+			words := strings.SplitN(member, " ", 4) // see leased in prelude.lua
+			if len(words) != 4 || words[1] != string(lane) || account != "" && words[3] != account {
+				continue
+			}
+			created, _ := strconv.ParseInt(words[2], 10, 64)
+			all = append(all, entry{id: words[0], created: created})
+		}
+		return all
+	}
+}
+
+// withSending returns indexes with those of their messages that are being sent.
+func (rd *Reader) withSending(ctx context.Context, indexes []index) ([]index, error) {
+	pipe, read := rd.DB.Client().Pipeline(), map[int]func(api.Lane, string) []entry{}
+	for _, ix := range indexes {
+		if ix.parted() && read[ix.partition] == nil {
+			read[ix.partition] = rd.sending(ctx, pipe, ix.partition)
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("read which messages are being sent: %w", err)
+	}
+	indexes = slices.Clone(indexes)
+	for i, ix := range indexes {
+		if ix.parted() {
+			indexes[i].sending = read[ix.partition](ix.lane, ix.account)
+		}
+	}
+	return indexes, nil
 }
 
 // findings are the entries of one page, and the number of all.
@@ -53,6 +101,9 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 	if err != nil {
 		return findings{}, err
 	}
+	if w.indexes, err = rd.withSending(ctx, w.indexes); err != nil {
+		return findings{}, err
+	}
 	skip, near := w.page*w.size, w
 	if w.cursor != "" {
 		skip = 0
@@ -63,19 +114,19 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 		}
 	}
 	pipe := rd.DB.Client().Pipeline()
-	heads, counts := make([]*redis.ZSliceCmd, len(w.indexes)), make([]*redis.IntCmd, len(w.indexes))
+	heads, counts := make([]func() []entry, len(w.indexes)), make([]func() int, len(w.indexes))
 	for i, ix := range w.indexes {
-		counts[i] = w.count(ctx, pipe, ix.key)
-		heads[i] = pipe.ZRangeArgsWithScores(ctx, near.head(ix.key, from, skip+w.size+1))
+		counts[i] = w.count(ctx, pipe, ix)
+		heads[i] = near.head(ctx, pipe, ix, from, skip+w.size+1)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return findings{}, fmt.Errorf("read indexes: %w", err)
 	}
 	var f findings
 	var all []entry
-	for i, ix := range w.indexes {
-		f.total += int(counts[i].Val())
-		all = append(all, near.beyond(from, ix, heads[i].Val())...)
+	for i := range w.indexes {
+		f.total += counts[i]()
+		all = append(all, heads[i]()...)
 	}
 	if len(w.indexes) > 1 {
 		slices.SortFunc(all, w.order)
@@ -157,52 +208,74 @@ func (w window) order(a, b entry) int {
 
 // bounds returns the lowest and the highest score of the window's entries after from; of all for the zero
 // entry.
-func (w window) bounds(from entry) (low, high string) {
-	least, most := int64(0), int64(math.MaxInt64/2)
+func (w window) bounds(from entry) (low, high int64) {
+	low, high = 0, math.MaxInt64/2
 	if !w.after.IsZero() {
-		least = redisdb.Millis(w.after)
+		low = redisdb.Millis(w.after)
 	}
 	if !w.before.IsZero() {
-		most = redisdb.Millis(w.before) - 1
+		high = redisdb.Millis(w.before) - 1
 	}
 	switch {
 	case from.id == "":
 	case w.newest:
-		most = min(most, from.created)
+		high = min(high, from.created)
 	default:
-		least = max(least, from.created)
+		low = max(low, from.created)
 	}
-	return strconv.FormatInt(least, 10), strconv.FormatInt(most, 10)
+	return low, high
 }
 
-// count adds to a pipeline the count of an index' entries in the window.
-func (w window) count(ctx context.Context, pipe redis.Pipeliner, key string) *redis.IntCmd {
-	if w.after.IsZero() && w.before.IsZero() {
-		return pipe.ZCard(ctx, key)
+// count adds to a pipeline the count of an index' entries in the window, and returns what it is afterwards.
+func (w window) count(ctx context.Context, pipe redis.Pipeliner, ix index) func() int {
+	sending := len(w.beyond(entry{}, ix.sending))
+	if ix.state == stateActive {
+		return func() int { return sending }
 	}
 	low, high := w.bounds(entry{})
-	return pipe.ZCount(ctx, key, low, high)
+	var all *redis.IntCmd
+	if w.after.IsZero() && w.before.IsZero() {
+		all = pipe.ZCard(ctx, ix.key)
+	} else {
+		all = pipe.ZCount(ctx, ix.key, strconv.FormatInt(low, 10), strconv.FormatInt(high, 10))
+	}
+	return func() int { return max(0, int(all.Val())-sending) } // some may have ended meanwhile
 }
 
-// head reads the first entries of an index after from. It includes entries of the same millisecond that come
-// before from; beyond leaves them out.
-func (w window) head(key string, from entry, count int) redis.ZRangeArgs {
+// head adds to a pipeline the reading of the first entries of an index after from, and returns what they are
+// afterwards. It reads entries of the same millisecond that come before from; beyond leaves them out.
+func (w window) head(ctx context.Context, pipe redis.Pipeliner, ix index, from entry,
+	count int) func() []entry {
+	if ix.state == stateActive {
+		return func() []entry { return w.beyond(from, ix.sending) }
+	}
 	low, high := w.bounds(from)
 	if w.newest {
 		low, high = high, low
 	}
-	if from.id != "" {
+	if count += len(ix.sending); from.id != "" {
 		count += scanChunk
 	}
-	return redis.ZRangeArgs{Key: key, Start: low, Stop: high, ByScore: true, Rev: w.newest, Count: int64(count)}
+	got := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: ix.key, Start: low, Stop: high, ByScore: true,
+		Rev: w.newest, Count: int64(count)})
+	return func() []entry {
+		all := make([]entry, 0, len(got.Val()))
+		for _, z := range got.Val() {
+			e := entry{id: z.Member.(string), created: int64(z.Score), ended: ix.ended}
+			if !slices.Contains(ix.sending, e) {
+				all = append(all, e)
+			}
+		}
+		return w.beyond(from, all)
+	}
 }
 
-// beyond returns the entries after from.
-func (w window) beyond(from entry, ix index, members []redis.Z) []entry {
-	out := make([]entry, 0, len(members))
-	for _, z := range members {
-		e := entry{id: z.Member.(string), created: int64(z.Score), ended: ix.ended}
-		if from.id == "" || w.order(e, from) > 0 {
+// beyond returns those of some entries that are in the window after from.
+func (w window) beyond(from entry, some []entry) []entry {
+	low, high := w.bounds(from)
+	out := make([]entry, 0, len(some))
+	for _, e := range some {
+		if e.created >= low && e.created <= high && (from.id == "" || w.order(e, from) > 0) {
 			out = append(out, e)
 		}
 	}

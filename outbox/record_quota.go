@@ -101,7 +101,7 @@ func (s *store) usage(ctx context.Context, quotas []quota, now time.Time) ([][]u
 func waitingOf(ctx context.Context, pipe redis.Pipeliner, p int, account string) func() int {
 	var cards []*redis.IntCmd
 	for _, lane := range []api.Lane{api.Transactional, api.Bulk} {
-		for _, state := range []string{stateWaiting, stateScheduled, stateDelayed, stateActive} {
+		for _, state := range []string{stateWaiting, stateScheduled, stateDelayed} {
 			cards = append(cards, pipe.ZCard(ctx, of(keys{}.index(p, string(lane), state), account)))
 		}
 	}

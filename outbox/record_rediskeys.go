@@ -65,12 +65,15 @@ func (keys) pauses(p int) string { return redisdb.Key(p, "pauses") }
 
 // swept are the keys of what the sweeper mends: none of them exists while nothing is to be mended.
 func (k keys) swept(p int) []string {
-	return []string{k.held(p), k.backlogs(p), redisdb.Key(p, "leases"), redisdb.Key(p, "due"),
+	return []string{k.held(p), k.backlogs(p), k.leases(p), redisdb.Key(p, "due"),
 		redisdb.Key(p, "unqueued")}
 }
 
 // addressed has the notes of messages to the addresses of a bucket.
 func (keys) addressed(p, bucket int) string { return redisdb.Key(p, "addressed", strconv.Itoa(bucket)) }
+
+// leases has who is being sent, by the end of the lease.
+func (keys) leases(p int) string { return redisdb.Key(p, "leases") }
 
 func (keys) backlogs(p int) string { return redisdb.Key(p, "backlogs") }
 

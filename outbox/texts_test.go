@@ -4,11 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/internal/testredis"
 )
 
 // What is shown of a message has no link that proves anything: its content when some recipients got it, and
@@ -165,5 +168,39 @@ func TestNoTextsWithoutAnIndex(t *testing.T) {
 	b.deliver(t, id)
 	if n, err := b.store.DB.Client().Exists(t.Context(), b.store.keys.texts(0)).Result(); n != 0 || err != nil {
 		t.Errorf("a text is kept for nobody, %v", err)
+	}
+}
+
+// TestTextsAreBounded: while the index is behind, some texts go instead of being kept without end, with the
+// contents that stayed for them.
+func TestTextsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, testredis.Open(t, redisdb.Options{}), Options{KeepText: 100})
+	const most = 100_000
+	ctx, rdb, texts := t.Context(), b.store.DB.Client(), b.store.keys.texts(0)
+	fill := `for i = 1, ARGV[1] do
+	redis.call('HSET', KEYS[1], 'id' .. i, 'c')
+	redis.call('SET', ARGV[2] .. 'id' .. i, 'content')
+end return 1`
+	if err := rdb.Eval(ctx, fill, []string{texts}, most, b.store.keys.content(0, "")).Err(); err != nil {
+		t.Fatal(err)
+	}
+	const ended = 200
+	var last string
+	for range ended {
+		last = b.submit(t, text("default", "ann@x.test"))
+		b.deliver(t, last)
+		b.clock.Advance(time.Millisecond)
+	}
+	kept, contents := rdb.HLen(ctx, texts).Val(), 0
+	err := b.store.DB.Scan(ctx, b.store.keys.all("content"), func(keys []string) error {
+		contents += len(keys)
+		return nil
+	})
+	if err != nil || kept > most+ended/2 || kept < most-ended*2 || int(kept) != contents {
+		t.Errorf("%d texts, %d contents, %v", kept, contents, err)
+	}
+	if rdb.HGet(ctx, texts, last).Val() == "" {
+		t.Error("the last text is gone")
 	}
 }

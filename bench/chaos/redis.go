@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -171,6 +172,9 @@ func (o *observer) held(ctx context.Context) ([]holding, error) {
 		ids, err := o.rdb.ZRange(ctx, redisdb.Key(p, "leases"), 0, -1).Result()
 		if err != nil {
 			return nil, err
+		}
+		for i, member := range ids {
+			ids[i], _, _ = strings.Cut(member, " ") // lane, creation and account follow
 		}
 		found, err := o.look(ctx, p, ids)
 		if err != nil {

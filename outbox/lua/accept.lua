@@ -120,6 +120,21 @@ note('attempts', made)
 note('size', size)
 note('token', token)
 note('v', version)
+local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank, size = size,
+  token = token ~= '' and token}
+local backlog, late = 0, false -- late: the window of the account has no room
+if state == 'waiting' then
+  local others = redis.call('ZCARD', index_key(lane, state) .. ':' .. account) -- with those of the backlog
+  if others > 0 then backlog = redis.call('ZCARD', backlog_key(at)) end
+  late = backlog > 0 and rank ~= '-1' or is_full(at, others - backlog, window)
+  if late then note('putOff', epoch) end
+end
+if key then
+  note('key', string.match(key, '[^:]+$'))
+  note('merge', merge)
+end
+at.weighed = event == '' or has_quota(quotas, account)
+if at.weighed then note('weighed', '1') end
 redis.call('HSET', KEYS[1], unpack(record))
 if incoming then
   redis.call('SET', envelope_key(id), envelope)
@@ -128,17 +143,14 @@ if incoming then
 else
   redis.call('MSET', envelope_key(id), envelope, content_key(id), content)
 end
-local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank, size = size,
-  token = token ~= '' and token}
 weigh(at, '')
 if day ~= '' then
-  count_day(day, account, 1)
+  if at.weighed then count_day(day, account, 1) end
   if at.token then count_day(day, 'token:' .. token, 1) end
 end
 enlist(index_key(lane, state), at, id)
 local word = NEW
-local backlog = state == 'waiting' and redis.call('ZCARD', backlog_key(at))
-if backlog and (backlog > 0 and rank ~= '-1' or is_full(at, under_way(at, backlog) - 1, window)) then
+if late then
   word = BACKLOG
   put_off(at, id, backlog)
 elseif enqueue == '' then
@@ -149,15 +161,12 @@ else
 end
 if key then
   redis.call('SET', key, table.concat({stored(fingerprint), '', memo}, ' '))
-  redis.call('HSET', KEYS[1], 'key', string.match(key, '[^:]+$'))
-  if merge ~= '' then
-    redis.call('HSET', KEYS[1], 'merge', merge)
-    take_merge(merge, stored(fingerprint))
-  end
+  if merge ~= '' then take_merge(merge, stored(fingerprint)) end
 end
 note_addressed(id, addressed, keep_addressed)
 if event ~= '' then
   count(now, at, 'queued')
+  if at.weighed or day == '' then counted[#counted + 1] = 'counted' end -- of its day; otherwise rates.lua counts it
   emit(event)
 else
   for _, of in ipairs({'', account}) do count_minute(of, 'queued:' .. lane, math.floor(tonumber(now) / 60000), 1) end

@@ -21,7 +21,7 @@
 -- its lease has ended: only expire_leases.lua ends a lease, so that one place judges a lost attempt.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
-  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank', 'woken', 'size')
+  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank', 'woken', 'size', 'epoch', 'putOff')
 if not m[1] then return GONE end
 if m[1] == 'failed' then return FAILED end
 local due, lease = m[2], m[3]
@@ -29,11 +29,11 @@ if m[1] == 'active' then return HELD end
 if tonumber(due) > tonumber(now) then return EARLY end
 
 local at = {lane = m[12], state = m[1], created = m[13], account = m[18], rank = m[22], scheduled = m[11]}
-at.queued = at.state == 'waiting' and not redis.call('ZSCORE', backlog_key(at), id) -- so the window had room for it
+at.queued = at.state == 'waiting' and m[25] ~= m[26] -- it is in no backlog: the window had room for it
 local backlog = not m[16] and not at.queued and redis.call('ZCARD', backlog_key(at))
 if backlog and is_full(at, under_way(at, backlog), window) then
   if at.state ~= 'waiting' then
-    redis.call('HSET', KEYS[1], 'state', 'waiting')
+    redis.call('HSET', KEYS[1], 'state', 'waiting', 'putOff', m[25])
     move(id, at, 'waiting')
   end
   put_off(at, id, backlog)

@@ -9,7 +9,8 @@
 -- Atomic per message: the holder may renew or finish at this moment.
 
 local woken = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now, 'LIMIT', 0, most)) do
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now, 'LIMIT', 0, most)) do
+  local id = string.match(member, '^%w+')
   local key = message_key(id)
   local m = redis.call('HMGET', key, 'state', 'fence', 'doubt', 'lapsed', 'began')
   if m[1] == 'active' then
@@ -22,7 +23,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now,
     local lane, epoch, due = at.lane, wake(id, now), now
     woken[#woken + 1] = ROW
   else
-    redis.call('ZREM', prefix .. 'leases', id)
+    redis.call('ZREM', prefix .. 'leases', member)
   end
 end
 return woken

@@ -29,12 +29,12 @@
 -- and its attempt was not lost.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease', 'rank', 'shared', 'key', 'merge',
-  'size', 'token', 'scheduled')
+  'size', 'token', 'scheduled', 'weighed')
 local state, followers = m[1] or 'gone', ''
 if m[2] == fence and not m[6] then return OK end -- this call is a repetition, perhaps a late one
 if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
 local at = {state = state, lane = m[3], created = m[4], account = m[5], rank = m[7], shared = m[8], key = m[9], merge = m[10],
-  size = m[11], token = m[12], scheduled = m[13]}
+  size = m[11], token = m[12], scheduled = m[13], weighed = m[14] == '1'}
 if state == 'waiting' then
   for _, field in ipairs({'attempts', 'max'}) do redis.call('HINCRBY', KEYS[1], field, -1) end
 end
@@ -44,12 +44,13 @@ if not ends then redis.call('HDEL', KEYS[1], 'lease') end -- it stays after its 
 if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   local to = 'waiting'
   if tonumber(due) > tonumber(now) then to = 'delayed' end
-  redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'lapsed', lapsed, 'doubt', '')
-  if reservation ~= '' then redis.call('HSET', KEYS[1], 'reservation', reservation) end
-  if reason ~= '' then redis.call('HSET', KEYS[1], 'reason', reason) end
+  local fields = {'state', to, 'due', due, 'lapsed', lapsed, 'doubt', ''}
+  for name, value in pairs({reservation = reservation, reason = reason, held = outcome == 'held' and hold or ''}) do
+    if value ~= '' then fields[#fields + 1], fields[#fields + 2] = name, value end
+  end
+  redis.call('HSET', KEYS[1], unpack(fields))
   move(id, at, to, due)
   if outcome == 'held' then
-    redis.call('HSET', KEYS[1], 'held', hold)
     redis.call('ZADD', held_key(hold), turn(at), id)
     redis.call('SADD', prefix .. 'held', hold)
   end
@@ -60,7 +61,7 @@ if status ~= '' then redis.call('SET', status_key(id), status) end
 if in_doubt == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
 if dialogue ~= '' then keep_dialogue(id, dialogue_of, dialogue) end
 if ends then
-  local stays = remember_text(id, record, text)
+  local stays = remember_text(id, record, text, now)
   if keep_content ~= '' then
     keep_for(id, at, keep_content)
     stays = true
@@ -78,11 +79,9 @@ if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
 emit_all(events)
 local leaves = outcome ~= 'held' and outcome ~= 'released'
 local backlog = leaves and redis.call('ZCARD', backlog_key(at)) or 0
-if backlog > 0 and redis.call('EXISTS', held_key(line)) == 0 then
-  if contended == '1' then
-    line_up(at, line, reason, line_due)
-  else
-    followers = table.concat(follow(at, backlog, window, math.max(1, math.floor(window / 3)), now), ' ')
-  end
+if contended ~= '1' then
+  followers = table.concat(follow(at, backlog, window, math.max(1, math.floor(window / 3)), now, line), ' ')
+elseif backlog > 0 and redis.call('EXISTS', held_key(line)) == 0 then
+  line_up(at, line, reason, line_due)
 end
 return OK

@@ -10,7 +10,10 @@ local function message_key(id) return prefix .. 'message:' .. id end
 local function envelope_key(id) return prefix .. 'envelope:' .. id end
 local function content_key(id) return prefix .. 'content:' .. id end
 local function status_key(id) return prefix .. 'status:' .. id end
-local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .. state end
+-- A message that is being sent stays in the index waiting, so that its beginning and its end move it nowhere.
+local function index_key(lane, state)
+  return prefix .. 'index:' .. lane .. ':' .. (state == 'active' and 'waiting' or state)
+end
 local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. result end
 local function shared_key(name) return prefix .. 'shared:' .. name end
 local function held_key(hold) return prefix .. 'held:' .. hold end
@@ -72,8 +75,7 @@ local function backlog_key(at) return prefix .. 'backlog:' .. at.lane .. ':' .. 
 -- under_way returns how many messages of an account have a task in the queue, or are being sent, of those that are
 -- not among so many in the backlog.
 local function under_way(at, backlog)
-  return redis.call('ZCARD', index_key(at.lane, 'waiting') .. ':' .. at.account)
-    + redis.call('ZCARD', index_key(at.lane, 'active') .. ':' .. at.account) - backlog
+  return redis.call('ZCARD', index_key(at.lane, 'waiting') .. ':' .. at.account) - backlog
 end
 
 -- is_full returns whether the window has no room for one more beside others. Messages of high priority have as much
@@ -82,7 +84,8 @@ local function is_full(at, others, window)
   return others >= tonumber(window) * (at.rank == '-1' and 2 or 1)
 end
 
--- put_off adds a waiting message to the backlog. The last argument is how many messages it has until then.
+-- put_off adds a waiting message to the backlog, which has so many messages until then. The caller writes its field putOff:
+-- the epoch of the message. It gets another one when it leaves the backlog, so the record says whether it is in there.
 local function put_off(at, id, backlog)
   redis.call('ZADD', backlog_key(at), turn(at), id)
   if backlog == 0 then redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account) end
@@ -91,26 +94,34 @@ end
 -- clocks are the sorted sets by time of four states: the end of the lease, the due time, the time of the failure.
 local clocks = {active = prefix .. 'leases', scheduled = prefix .. 'due', delayed = prefix .. 'due', failed = prefix .. 'dead'}
 
+-- leased is a message in leases. It has what lists and counts need to tell those that are being sent from those that
+-- wait. hand is a message in the clock of a state.
+local function leased(id, at) return table.concat({id, at.lane, at.created, at.account}, ' ') end
+local function hand(id, at, state) return state == 'active' and leased(id, at) or id end
+
 -- where reads what move and remove need of a message.
 local function where(id)
   local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account', 'rank', 'shared', 'key', 'merge',
-    'size', 'token', 'scheduled')
+    'size', 'token', 'scheduled', 'weighed')
   return {lane = m[1], state = m[2], created = m[3], account = m[4], rank = m[5], shared = m[6], key = m[7], merge = m[8],
-    size = m[9], token = m[10], scheduled = m[11]}
+    size = m[9], token = m[10], scheduled = m[11], weighed = m[12] == '1'}
 end
 
 -- What waits counts towards the quota of its account, and of its token if that has one: a message from when it is
 -- accepted until it ends or becomes a dead letter. The messages of an account are those of its indexes. The hash quota
 -- has the bytes of each owner, and the messages of tokens. An owner is an account, or token:<id>.
+--
+-- Where the account has a quota, the script counts at once, and the record says so: weighed. Otherwise the next event
+-- carries the bytes in its field n, such as +241, and rates.lua adds them. So a quota that is set later finds them counted.
+local function use(field, n)
+  if redis.call('HINCRBY', prefix .. 'quota', field, n) < 1 then redis.call('HDEL', prefix .. 'quota', field) end
+end
 local function weigh(at, sign)
-  local function add(field, n)
-    if redis.call('HINCRBY', prefix .. 'quota', field, sign .. n) < 1 then redis.call('HDEL', prefix .. 'quota', field) end
-  end
   if not at.size then return end
-  add('bytes ' .. at.account, at.size)
+  if at.weighed then use('bytes ' .. at.account, sign .. at.size) else counted[#counted + 1] = (sign == '' and '+' or sign) .. at.size end
   if at.token then
-    add('bytes token:' .. at.token, at.size)
-    add('messages token:' .. at.token, 1)
+    use('bytes token:' .. at.token, sign .. at.size)
+    use('messages token:' .. at.token, sign .. 1)
   end
 end
 
@@ -123,8 +134,15 @@ end
 
 -- over returns the first quota without room for n more messages of an account, of some bytes together, as
 -- "<owner> <quota> <used>"; nil: all have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
--- It counts in as many partitions as a script may see, or in this one if that is ''.
-local waiting_states = {'waiting', 'scheduled', 'delayed', 'active'}
+-- It counts in as many partitions as a script may see, or in this one if that is ''. has_quota returns whether an owner
+-- is among the limits.
+local function has_quota(limits, owner)
+  for one in string.gmatch(limits, '(%S+) %S+ %S+ %S+') do
+    if one == owner then return true end
+  end
+  return false
+end
+local waiting_states = {'waiting', 'scheduled', 'delayed'} -- of their indexes
 local function over(limits, seen, account, bytes, today, n)
   local parts = {prefix}
   for p = 1, tonumber(seen) or 0 do parts[p] = string.gsub(prefix, '{%d+}', '{' .. (p - 1) .. '}') end
@@ -157,11 +175,16 @@ end
 -- move moves a message to the index and the clock of another state. The caller writes the field state, and knows
 -- whether the message has a task, if at.queued is set.
 local function move(id, at, to, score)
-  strike(index_key(at.lane, at.state), at, id)
-  if at.state == 'waiting' and not at.queued then redis.call('ZREM', backlog_key(at), id) end
-  enlist(index_key(at.lane, to), at, id)
-  if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
-  if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
+  local from, into = index_key(at.lane, at.state), index_key(at.lane, to)
+  if from ~= into then
+    strike(from, at, id)
+    enlist(into, at, id)
+  end
+  if at.state == 'waiting' and not at.queued and redis.call('ZREM', backlog_key(at), id) == 1 then
+    redis.call('HDEL', message_key(id), 'putOff')
+  end
+  if clocks[at.state] then redis.call('ZREM', clocks[at.state], hand(id, at, at.state)) end
+  if clocks[to] then redis.call('ZADD', clocks[to], score, hand(id, at, to)) end
   if to == 'failed' then weigh(at, '-') elseif at.state == 'failed' then weigh(at, '') end
 end
 
@@ -297,7 +320,7 @@ end
 local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   strike(index_key(at.lane, at.state), at, id)
   if at.state == 'waiting' then redis.call('ZREM', backlog_key(at), id) end
-  if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
+  if clocks[at.state] then redis.call('ZREM', clocks[at.state], hand(id, at, at.state)) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
   if at.shared then leave_shared(at.shared) end
   if at.key then close_key(id, at.key, result, taken_back, keep_key) end
@@ -307,12 +330,26 @@ local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   enter(id, at, now, result, record)
 end
 
+-- forget_texts deletes the kept texts of ended messages, and returns how many there were. A content that is kept for its
+-- own sake stays.
+local function forget_texts(ids)
+  local texts, gone = prefix .. 'texts', {}
+  for i, text in ipairs(redis.call('HMGET', texts, unpack(ids))) do
+    if text == 'c' then gone[#gone + 1] = content_key(ids[i]) end
+  end
+  if #gone > 0 then redis.call('DEL', unpack(gone)) end
+  return redis.call('HDEL', texts, unpack(ids))
+end
+
 -- remember_text keeps the text of an ended message until the search index has it, or until its log entry is deleted:
--- 't' and the text, or 'c' for a content that stays. Then it returns true. Beyond texts_most no text is kept.
+-- 't' and the text, or 'c' for a content that stays. Then it returns true. Beyond texts_most some texts go: about each 32nd
+-- message looks, and forgets 64 of them.
 local texts_most = 100000
-local function remember_text(id, record, text)
-  if text == '' or record == '' or record == '0' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return false end
-  redis.call('HSET', prefix .. 'texts', id, text)
+local function remember_text(id, record, text, now)
+  if text == '' or record == '' or record == '0' then return false end
+  local texts = prefix .. 'texts'
+  if tonumber(now) % 32 == 0 and redis.call('HLEN', texts) >= texts_most then forget_texts(redis.call('HRANDFIELD', texts, 64)) end
+  redis.call('HSET', texts, id, text)
   return text == 'c'
 end
 
@@ -342,11 +379,12 @@ local function wake(id, now)
 end
 
 -- follow takes the oldest messages out of the backlog and wakes them, if the window has room for at least `least` of
--- them. backlog is how many messages it has. It returns their ids and epochs in turns. The caller enqueues their tasks.
-local function follow(at, backlog, window, least, now)
+-- them, and no message waits in the line, if one is given. backlog is how many messages it has. It returns their ids and
+-- epochs in turns. The caller enqueues their tasks.
+local function follow(at, backlog, window, least, now, line)
   if backlog == 0 then return {} end
   local room, woken = window - under_way(at, backlog), {}
-  if room < least then return woken end
+  if room < least or line and redis.call('EXISTS', held_key(line)) == 1 then return woken end
   local oldest = redis.call('ZPOPMIN', backlog_key(at), room)
   for i = 1, #oldest, 2 do
     woken[i], woken[i + 1] = oldest[i], wake(oldest[i], now)
@@ -359,7 +397,7 @@ local function line_up(at, hold, reason, due)
   local id = redis.call('ZPOPMIN', backlog_key(at))[1]
   if not id then return end
   local moved = where(id)
-  redis.call('HSET', message_key(id), 'state', 'delayed', 'due', due, 'held', hold, 'reason', reason)
+  redis.call('HSET', message_key(id), 'state', 'delayed', 'due', due, 'held', hold, 'reason', reason, 'putOff', '')
   move(id, moved, 'delayed', due)
   redis.call('ZADD', held_key(hold), turn(moved), id)
   redis.call('SADD', prefix .. 'held', hold)

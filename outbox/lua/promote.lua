@@ -14,7 +14,10 @@ for _, id in ipairs(ids) do
     local full = is_full(at, under_way(at, backlog), window)
     move(id, at, 'waiting')
     redis.call('HSET', message_key(id), 'state', 'waiting')
-    if full then put_off(at, id, backlog) end
+    if full then
+      redis.call('HSET', message_key(id), 'putOff', redis.call('HGET', message_key(id), 'epoch'))
+      put_off(at, id, backlog)
+    end
   else
     redis.call('ZREM', prefix .. 'due', id)
   end

@@ -7,7 +7,8 @@
 --   events      how many are counted now
 --   parts_most  tags, lists or domains of an account that a day counts apart; further ones count together
 --   cells       day, hour, account, part and numbers, separated by tabs; or #, account, event and number; or :, account,
---               counter (name:lane), minute since 1970 and number
+--               counter (name:lane), minute since 1970 and number; or =, account, day and number of messages; or =, account,
+--               nothing and number of bytes that wait
 -- Answer: OK
 -- Answer: MOVED
 --   MOVED  somebody counted events after former: nothing was done
@@ -107,8 +108,13 @@ local by_day = {}
 for i = cells, #ARGV do
   local account, event, number = string.match(ARGV[i], '^#\t([^\t]*)\t(%a+)\t(%d+)$')
   local of, counter, minute, times = string.match(ARGV[i], '^:\t([^\t]*)\t([%a:]+)\t(%d+)\t(-?%d+)$')
+  local owner, today, used = string.match(ARGV[i], '^=\t([^\t]*)\t(%d*)\t(-?%d+)$')
   if account then
     count(account, event, number)
+  elseif owner and today ~= '' then
+    count_day(today, owner, tonumber(used))
+  elseif owner then
+    use('bytes ' .. owner, used)
   elseif of then
     count_minute(of, counter, tonumber(minute), tonumber(times))
   else

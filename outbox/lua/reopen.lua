@@ -42,9 +42,10 @@ if account ~= '' then
   enlist(index_key(at.lane, at.state), at, id)
   redis.call('HSET', KEYS[1], 'account', at.account)
 end
+if at.state == 'failed' then at.weighed = has_quota(quotas, at.account) end
 move(id, at, to, due)
 redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'attempts', attempts, 'max', max, 'gateway', gateway,
-  'scheduled', scheduled)
+  'scheduled', scheduled, 'weighed', at.weighed and '1' or '')
 redis.call('HDEL', KEYS[1], 'reservation', 'held', 'reason')
 if urgent == '1' then redis.call('HSET', KEYS[1], 'urgent', '1') end
 if status ~= '' then -- a replay: limits count from here
