@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"embed"
+	"sync"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -53,6 +54,19 @@ var (
 	resealScript  = redisdb.NewScript[resealArgs, bool]("outbox/reseal", lua("reseal"), prelude)
 	indexedScript = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
 )
+
+// finishes are the forms of finish.lua that acknowledge the task too, by asynq's script for that: it has one
+// for tasks that stay visible, and one for others.
+var finishes sync.Map
+
+func finishWith(ack string) *redisdb.Script[finishArgs, finished] {
+	if known, ok := finishes.Load(ack); ok {
+		return known.(*redisdb.Script[finishArgs, finished])
+	}
+	s := redisdb.NewScript[finishArgs, finished]("outbox/finish", lua("finish"), prelude, ack)
+	finishes.Store(ack, s)
+	return s
+}
 
 // The arguments and answers of the scripts, by the names that the scripts declare.
 type (
@@ -134,9 +148,13 @@ type (
 		Attempted, InDoubt                                                       bool
 		DialogueOf                                                               int
 		Dialogue                                                                 []byte
+		Acks                                                                     int `lua:",omitzero"`
 		Events                                                                   []string
 	}
-	finished  struct{ Word, State, Followers string }
+	finished struct {
+		Word, State, Followers string
+		Acknowledged           bool
+	}
 	ratesArgs struct {
 		Former, Last      string
 		Events, PartsMost int

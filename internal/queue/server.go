@@ -184,7 +184,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	defer s.close()
 	s.acks.giveUp = s.closing.Done()
-	s.hands = hands{jobs: make(chan job), quit: s.closing.Done()}
+	s.hands = hands{jobs: make(chan func()), quit: s.closing.Done()}
 	if err := register(ctx, s.redis, s.queues); err != nil {
 		s.log.Warn("queues are not registered yet", "error", err)
 	}

@@ -1,0 +1,136 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha1" // the hash Redis names scripts by, not a protection
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Ack is asynq's acknowledgement of a task, as a part of a script that has Lua among its preludes: the result
+// of a handler and the end of its task are then written together.
+type Ack struct {
+	Lua    string   // the function acknowledge(KEYS, ARGV), which is asynq's own script
+	Keys   []string // its KEYS
+	Values []string // its ARGV
+	ending *ending
+}
+
+// Written notes that the acknowledgement was written. Otherwise asynq writes it when the handler has
+// returned.
+func (a *Ack) Written() { a.ending.written = true }
+
+// Acknowledge tells asynq the verdict that the running handler is about to return, Done or Drop. It returns
+// the acknowledgement that asynq makes of it, for the handler to write. asynq waits until the handler has
+// returned. Acknowledge returns nil if asynq acknowledges nothing, for example because an operator cancelled
+// the task, and if ctx doesn't come from a Server.
+func Acknowledge(ctx context.Context, v Verdict) *Ack {
+	e, _ := ctx.Value(endingKey{}).(*ending)
+	if e == nil {
+		return nil
+	}
+	e.acks.endings.Store(e.key, e)
+	e.verdict <- v.asError()
+	select {
+	case k := <-e.asked:
+		return &Ack{Lua: k.source, Keys: k.keys, Values: k.values(), ending: e}
+	case <-e.task.Done():
+		return nil
+	}
+}
+
+type endingKey struct{}
+
+// ending is the end of a handler, and of its task.
+type ending struct {
+	acks    *ackClient
+	key     string          // of the task
+	task    context.Context // asynq's, which ends with the task
+	verdict chan error      // what asynq is told
+	asked   chan call       // the acknowledgement that asynq wants to make
+	ended   chan struct{}   // closed when the handler has returned
+	written bool            // by the handler
+}
+
+func (c *ackClient) ending(ctx context.Context, key string) *ending {
+	return &ending{acks: c, key: key, task: ctx, verdict: make(chan error, 1), asked: make(chan call, 1),
+		ended: make(chan struct{})}
+}
+
+// end notes that the handler has returned. asynq may know the verdict already.
+func (e *ending) end(verdict error) {
+	e.acks.endings.Delete(e.key)
+	close(e.ended)
+	e.verdict <- verdict
+}
+
+// endingOf returns the handler that asked for the acknowledgement which asynq is about to make; nil: none.
+func (c *ackClient) endingOf(ctx context.Context, keys []string) *ending {
+	if _, isAck := ctx.Deadline(); !isAck {
+		return nil
+	}
+	for _, key := range keys {
+		if e, ok := c.endings.Load(key); ok {
+			return e.(*ending)
+		}
+	}
+	return nil
+}
+
+// await gives an acknowledgement to the handler, waits until it has returned, and answers asynq. nil: the
+// handler did not write it.
+func (e *ending) await(ctx context.Context, k call) *redis.Cmd {
+	select {
+	case e.asked <- k:
+	default: // one of asynq's repetitions
+	}
+	select {
+	case <-e.ended:
+		if !e.written {
+			return nil
+		}
+		return redis.NewCmdResult("OK", nil)
+	case <-ctx.Done(): // the lease ends while Redis is unavailable
+	case <-e.acks.giveUp:
+	}
+	return redis.NewCmdResult(nil, context.DeadlineExceeded)
+}
+
+// sources are the scripts of asynq that were seen, by their hash.
+type sources struct{ known sync.Map }
+
+func (s *sources) of(sha string) (string, bool) {
+	source, ok := s.known.Load(sha)
+	if !ok {
+		return "", false
+	}
+	return source.(string), true
+}
+
+// learn stores a script, in another form if need be.
+func (s *sources) learn(source, as string) {
+	sum := sha1.Sum([]byte(source))
+	s.known.Store(hex.EncodeToString(sum[:]), as)
+}
+
+// values returns the arguments as texts.
+func (k call) values() []string {
+	values := make([]string, len(k.args))
+	for i, value := range k.args {
+		if raw, ok := value.([]byte); ok {
+			value = string(raw)
+		}
+		values[i] = fmt.Sprint(value)
+	}
+	return values
+}
+
+// function returns a script as a function of its KEYS and ARGV.
+func function(name, source string) string {
+	return "local function " + name + "(KEYS, ARGV)\n  " +
+		strings.ReplaceAll(strings.TrimSpace(source), "\n", "\n  ") + "\nend\n"
+}
