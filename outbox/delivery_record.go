@@ -139,7 +139,7 @@ func (d *Delivery) finish(ctx context.Context, c *claim, args finishArgs, ack *q
 	}
 	keys := append([]string{d.keys.message(c.partition, c.id)}, ack.Keys...)
 	args.Acks, args.Events = len(ack.Values), slices.Concat(ack.Values, args.Events)
-	answer, err := finishWith(ack.Lua).Run(ctx, d.DB.Shared(), keys, args)
+	answer, err := finishScript.With(ack.Lua).Run(ctx, d.DB.Shared(), keys, args)
 	if answer.Acknowledged {
 		ack.Written()
 	}

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"embed"
-	"sync"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -55,19 +54,6 @@ var (
 	indexedScript = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
 )
 
-// finishes are the forms of finish.lua that acknowledge the task too, by asynq's script for that: it has one
-// for tasks that stay visible, and one for others.
-var finishes sync.Map
-
-func finishWith(ack string) *redisdb.Script[finishArgs, finished] {
-	if known, ok := finishes.Load(ack); ok {
-		return known.(*redisdb.Script[finishArgs, finished])
-	}
-	s := redisdb.NewScript[finishArgs, finished]("outbox/finish", lua("finish"), prelude, ack)
-	finishes.Store(ack, s)
-	return s
-}
-
 // The arguments and answers of the scripts, by the names that the scripts declare.
 type (
 	acceptArgs struct {
@@ -116,9 +102,12 @@ type (
 		Now, LeaseUntil time.Time
 		ContentMost     int
 		Window          int
+		TakeKeys        int `lua:",omitzero"`
+		Takes           []string
 	}
 	begun struct {
-		Word                                   string
+		Word, Task, TaskID                     string
+		Left                                   int
 		Fence, Gateway, Lapsed, Reservation    string
 		Attempts, Max, Lost, Doubts, OldDoubts int
 		Began, Due, Lease                      time.Time

@@ -17,36 +17,37 @@ type Ack struct {
 	Lua    string   // the function acknowledge(KEYS, ARGV), which is asynq's own script
 	Keys   []string // its KEYS
 	Values []string // its ARGV
-	ending *ending
+	run    *run
 }
 
 // Written notes that the acknowledgement was written. Otherwise asynq writes it when the handler has
 // returned.
-func (a *Ack) Written() { a.ending.written = true }
+func (a *Ack) Written() { a.run.written = true }
 
 // Acknowledge tells asynq the verdict that the running handler is about to return, Done or Drop. It returns
 // the acknowledgement that asynq makes of it, for the handler to write. asynq waits until the handler has
 // returned. Acknowledge returns nil if asynq acknowledges nothing, for example because an operator cancelled
 // the task, and if ctx doesn't come from a Server.
 func Acknowledge(ctx context.Context, v Verdict) *Ack {
-	e, _ := ctx.Value(endingKey{}).(*ending)
-	if e == nil {
+	r, _ := ctx.Value(runKey{}).(*run)
+	if r == nil {
 		return nil
 	}
-	e.acks.endings.Store(e.key, e)
-	e.verdict <- v.asError()
+	r.acks.runs.Store(r.key, r)
+	r.verdict <- v.asError()
 	select {
-	case k := <-e.asked:
-		return &Ack{Lua: k.source, Keys: k.keys, Values: k.values(), ending: e}
-	case <-e.task.Done():
+	case k := <-r.asked:
+		return &Ack{Lua: k.source, Keys: k.keys, Values: k.values(), run: r}
+	case <-r.task.Done():
 		return nil
 	}
 }
 
-type endingKey struct{}
+type runKey struct{}
 
-// ending is the end of a handler, and of its task.
-type ending struct {
+// run is one run of a handler.
+type run struct {
+	begun   any // by the pool's Take
 	acks    *ackClient
 	key     string          // of the task
 	task    context.Context // asynq's, which ends with the task
@@ -56,26 +57,27 @@ type ending struct {
 	written bool            // by the handler
 }
 
-func (c *ackClient) ending(ctx context.Context, key string) *ending {
-	return &ending{acks: c, key: key, task: ctx, verdict: make(chan error, 1), asked: make(chan call, 1),
+func (c *ackClient) newRun(ctx context.Context, key string) *run {
+	begun, _ := c.begun.LoadAndDelete(key)
+	return &run{begun: begun, acks: c, key: key, task: ctx, verdict: make(chan error, 1), asked: make(chan call, 1),
 		ended: make(chan struct{})}
 }
 
 // end notes that the handler has returned. asynq may know the verdict already.
-func (e *ending) end(verdict error) {
-	e.acks.endings.Delete(e.key)
-	close(e.ended)
-	e.verdict <- verdict
+func (r *run) end(verdict error) {
+	r.acks.runs.Delete(r.key)
+	close(r.ended)
+	r.verdict <- verdict
 }
 
-// endingOf returns the handler that asked for the acknowledgement which asynq is about to make; nil: none.
-func (c *ackClient) endingOf(ctx context.Context, keys []string) *ending {
+// runOf returns the handler that asked for the acknowledgement which asynq is about to make; nil: none.
+func (c *ackClient) runOf(ctx context.Context, keys []string) *run {
 	if _, isAck := ctx.Deadline(); !isAck {
 		return nil
 	}
 	for _, key := range keys {
-		if e, ok := c.endings.Load(key); ok {
-			return e.(*ending)
+		if r, ok := c.runs.Load(key); ok {
+			return r.(*run)
 		}
 	}
 	return nil
@@ -83,19 +85,19 @@ func (c *ackClient) endingOf(ctx context.Context, keys []string) *ending {
 
 // await gives an acknowledgement to the handler, waits until it has returned, and answers asynq. nil: the
 // handler did not write it.
-func (e *ending) await(ctx context.Context, k call) *redis.Cmd {
+func (r *run) await(ctx context.Context, k call) *redis.Cmd {
 	select {
-	case e.asked <- k:
+	case r.asked <- k:
 	default: // one of asynq's repetitions
 	}
 	select {
-	case <-e.ended:
-		if !e.written {
+	case <-r.ended:
+		if !r.written {
 			return nil
 		}
 		return redis.NewCmdResult("OK", nil)
 	case <-ctx.Done(): // the lease ends while Redis is unavailable
-	case <-e.acks.giveUp:
+	case <-r.acks.giveUp:
 	}
 	return redis.NewCmdResult(nil, context.DeadlineExceeded)
 }

@@ -23,7 +23,8 @@ type ackClient struct {
 	empty   *emptyQueues          // answers polls
 	giveUp  <-chan struct{}       // closed when the grace of a stop is over: repetitions end
 	log     *slog.Logger
-	endings sync.Map // *ending by the key of its task: handlers that called Acknowledge
+	begun   sync.Map // what Pool.Take began, by the key of its task, until the handler is called
+	runs    sync.Map // *run by the key of its task: handlers that called Acknowledge
 	sources          // of acknowledgements, as functions
 }
 
@@ -60,10 +61,10 @@ const (
 
 // Eval runs a script for asynq.
 func (c *ackClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
-	if e := c.endingOf(ctx, keys); e != nil {
+	if r := c.runOf(ctx, keys); r != nil {
 		lua := function("acknowledge", source)
 		c.learn(source, lua)
-		if answer := e.await(ctx, call{lua, keys, args}); answer != nil {
+		if answer := r.await(ctx, call{lua, keys, args}); answer != nil {
 			return answer
 		}
 	}
@@ -74,12 +75,12 @@ func (c *ackClient) Eval(ctx context.Context, source string, keys []string, args
 
 // EvalSha runs a script for asynq.
 func (c *ackClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	if e := c.endingOf(ctx, keys); e != nil {
+	if r := c.runOf(ctx, keys); r != nil {
 		lua, known := c.of(sha)
 		if !known {
 			return unknownScript(ctx)
 		}
-		if answer := e.await(ctx, call{lua, keys, args}); answer != nil {
+		if answer := r.await(ctx, call{lua, keys, args}); answer != nil {
 			return answer
 		}
 	}

@@ -16,17 +16,17 @@ func (s *Server) process(ctx context.Context, at *asynq.Task) error {
 	t := Task{Type: at.Type(), Payload: at.Payload()}
 	t.ID, _ = asynq.GetTaskID(ctx)
 	t.Queue, _ = asynq.GetQueueName(ctx)
-	e := s.acks.ending(ctx, taskKey(t.Queue, t.ID))
+	r := s.acks.newRun(ctx, taskKey(t.Queue, t.ID))
 	s.running.Add(1)
 	s.hands.do(func() {
 		defer s.running.Done()
-		ctx, cancel := context.WithCancel(context.WithValue(ctx, endingKey{}, e))
+		ctx, cancel := context.WithCancel(context.WithValue(ctx, runKey{}, r))
 		defer cancel()
 		unlink := context.AfterFunc(s.closing, cancel)
 		defer unlink()
-		e.end(s.handle(ctx, t))
+		r.end(s.handle(ctx, t))
 	})
-	return <-e.verdict
+	return <-r.verdict
 }
 
 // handle calls the handler of the task's type, and returns its verdict for asynq.
