@@ -364,10 +364,15 @@ func (a *App) buildWorkers(context.Context) error {
 	c := a.cfg
 	handlers := map[string]queue.Handler{outbox.TaskDeliver: a.outbox.Delivery.Deliver,
 		webhooks.TaskType: a.webhooks.Deliver, webhooks.ReplayTaskType: a.webhooks.ContinueReplay}
+	take := a.outbox.Delivery.Take
+	if !a.db.Together() {
+		take = nil
+	}
 	s, err := queue.NewServer(a.db.Client(), handlers, queue.ServerOptions{
 		Pools: []queue.Pool{
-			{Name: queue.Submit, Queues: spread(queue.Submit, a.db), Workers: c.Workers.Submit, Servers: takers},
-			{Name: queue.Bulk, Queues: spread(queue.Bulk, a.db), Workers: c.Workers.Bulk, Servers: takers},
+			{Name: queue.Submit, Queues: spread(queue.Submit, a.db), Workers: c.Workers.Submit, Servers: takers,
+				Take: take},
+			{Name: queue.Bulk, Queues: spread(queue.Bulk, a.db), Workers: c.Workers.Bulk, Servers: takers, Take: take},
 			{Name: queue.Notify, Queues: map[string]int{queue.Notify: 1}, Workers: c.Workers.Notify},
 		},
 		Keep: a.queueKeep, KeepBuried: c.DeadLetters.Retention == 0, Grace: c.Shutdown.Grace, Logger: a.log,

@@ -91,37 +91,64 @@ type Marks struct {
 	Still func() error
 }
 
-// begin claims the message. If it can't be begun now, the claim is nil, and the verdict is for its task.
+// beginning is a call of begin.lua.
+type beginning struct {
+	answer begun
+	asked  time.Time // directly before it, by the machine's clock
+	now    time.Time
+}
+
+// call runs begin.lua for the message of id, or for that of the task which take finds; id is then empty.
+func (d *Delivery) call(ctx context.Context, partition int, id string, take queue.Take) (b beginning,
+	err error) {
+	if err = d.clock.ready(ctx, d.DB.Client()); err == nil {
+		b.asked, b.now = d.clock.now(), d.clock.Now()
+		b.answer, err = beginScript.With(take.Lua).Run(ctx, d.DB.Shared(),
+			append(d.beginKeys(partition, id), take.Keys...),
+			beginArgs{ID: id, Now: b.now, LeaseUntil: b.now.Add(d.opts.Lease), ContentMost: small,
+				Window: d.opts.Window, TakeKeys: len(take.Keys), Takes: take.Values})
+	}
+	if err != nil {
+		err = redisError(err, "begin message "+id)
+	}
+	return b, err
+}
+
+// Take takes a task off its queue and begins its message, with one script, for Deliver. It is the Take of the
+// pools of messages, where the queues share a slot with the records.
+func (d *Delivery) Take(ctx context.Context, t queue.Take) (queue.Taken, error) {
+	b, err := d.call(ctx, queue.PartOf(t.Queue), "", t)
+	return queue.Taken{Task: b.answer.Task, ID: b.answer.TaskID, Left: b.answer.Left, Begun: b}, err
+}
+
+// begin claims the message, unless Take did. If it can't be begun now, the claim is nil, and the verdict is for
+// its task.
 func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict, error) {
 	partition, err := d.place(id)
 	if err != nil {
 		return nil, queue.Drop(), nil //nolint:nilerr // no message has this id
 	}
-	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
-		return nil, queue.Verdict{}, redisError(err, "begin message "+id)
-	}
-	keys := d.beginKeys(partition, id)
+	b, taken := queue.Begun(ctx).(beginning)
 	for waited := false; ; waited = true {
-		asked, now := d.clock.now(), d.clock.Now()
-		answer, err := beginScript.Run(ctx, d.DB.Shared(), keys,
-			beginArgs{ID: id, Now: now, LeaseUntil: now.Add(d.opts.Lease), ContentMost: small, Window: d.opts.Window})
-		if err != nil {
-			return nil, queue.Verdict{}, redisError(err, "begin message "+id)
+		if waited || !taken {
+			if b, err = d.call(ctx, partition, id, queue.Take{}); err != nil {
+				return nil, queue.Verdict{}, err
+			}
 		}
-		switch answer.Word {
+		switch b.answer.Word {
 		case "GO":
-			c, err := d.readClaim(id, partition, answer)
+			c, err := d.readClaim(id, partition, b.answer)
 			if err != nil {
 				return nil, queue.Verdict{}, err
 			}
-			c.asked = asked
+			c.asked = b.asked
 			return c, queue.Verdict{}, nil
 		case "EARLY", "HELD":
-			due := cmp.Or(answer.Due, answer.Lease)
-			if wait := due.Sub(now); answer.Word == "HELD" || wait > shortWait || waited {
+			due := cmp.Or(b.answer.Due, b.answer.Lease)
+			if wait := due.Sub(b.now); b.answer.Word == "HELD" || wait > shortWait || waited {
 				return nil, queue.NotNow(due), nil
 			}
-			if !redisdb.Pause(ctx, due.Sub(now)) {
+			if !redisdb.Pause(ctx, due.Sub(b.now)) {
 				return nil, queue.NotNow(due), nil // the worker is stopping; the task keeps its time
 			}
 		default: // LATER: another task will wake it; GONE, FAILED: the task outlived its message
@@ -134,7 +161,7 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 // the queue, which counts in seconds.
 const shortWait = 1200 * time.Millisecond
 
-// beginKeys are the KEYS of begin.lua.
+// beginKeys are the first KEYS of begin.lua.
 func (d *Delivery) beginKeys(partition int, id string) []string {
 	keys := []string{d.keys.message(partition, id)}
 	if d.Suppressions != nil && d.Suppressions.VersionKey() != "" {

@@ -110,10 +110,14 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 	var answer finished
 	args, err := d.finishArgs(ctx, c, dec)
 	if err == nil {
+		var ack *queue.Ack
+		if (dec.outcome == sent || dec.outcome == suppressed) && d.DB.Together() {
+			ack = queue.Acknowledge(ctx, d.verdict(dec))
+		}
 		err = d.persist(ctx, c, func() (err error) {
 			// before finish.lua: once the message has ended, this is not tried again
 			if err = d.reportDead(ctx, c, dec); err == nil {
-				answer, err = run(ctx, d.store, finishScript, c.partition, c.id, args)
+				answer, err = d.finish(ctx, c, args, ack)
 			}
 			return err
 		})
@@ -126,6 +130,20 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 		d.lines.note(c.partition, args.Line) // finish.lua may have begun it
 	}
 	return d.recorded(ctx, c, dec, answer)
+}
+
+// finish runs finish.lua. asynq's acknowledgement of the task is a part of it, if there is one.
+func (d *Delivery) finish(ctx context.Context, c *claim, args finishArgs, ack *queue.Ack) (finished, error) {
+	if ack == nil {
+		return run(ctx, d.store, finishScript, c.partition, c.id, args)
+	}
+	keys := append([]string{d.keys.message(c.partition, c.id)}, ack.Keys...)
+	args.Acks, args.Events = len(ack.Values), slices.Concat(ack.Values, args.Events)
+	answer, err := finishScript.With(ack.Lua).Run(ctx, d.DB.Shared(), keys, args)
+	if answer.Acknowledged {
+		ack.Written()
+	}
+	return answer, redisError(err, "finish message "+c.id)
 }
 
 // reportDead reports recipients that were given up to the suppressions. An address that does not exist is
@@ -266,6 +284,11 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	d.lines.note(c.partition, dec.hold)
 	d.learned(ctx, c, &dec)
 	d.enqueue(ctx, answer.wakeups(c.lane)...)
+	return d.verdict(dec)
+}
+
+// verdict is what the queue is told of a decision.
+func (d *Delivery) verdict(dec decision) queue.Verdict {
 	switch dec.outcome {
 	case sent:
 		return queue.Done()

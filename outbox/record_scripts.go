@@ -102,9 +102,12 @@ type (
 		Now, LeaseUntil time.Time
 		ContentMost     int
 		Window          int
+		TakeKeys        int `lua:",omitzero"`
+		Takes           []string
 	}
 	begun struct {
-		Word                                   string
+		Word, Task, TaskID                     string
+		Left                                   int
 		Fence, Gateway, Lapsed, Reservation    string
 		Attempts, Max, Lost, Doubts, OldDoubts int
 		Began, Due, Lease                      time.Time
@@ -134,9 +137,13 @@ type (
 		Attempted, InDoubt                                                       bool
 		DialogueOf                                                               int
 		Dialogue                                                                 []byte
+		Acks                                                                     int `lua:",omitzero"`
 		Events                                                                   []string
 	}
-	finished  struct{ Word, State, Followers string }
+	finished struct {
+		Word, State, Followers string
+		Acknowledged           bool
+	}
 	ratesArgs struct {
 		Former, Last      string
 		Events, PartsMost int

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,6 +23,9 @@ type ackClient struct {
 	empty   *emptyQueues          // answers polls
 	giveUp  <-chan struct{}       // closed when the grace of a stop is over: repetitions end
 	log     *slog.Logger
+	begun   sync.Map // what Pool.Take began, by the key of its task, until the handler is called
+	runs    sync.Map // *run by the key of its task: handlers that called Acknowledge
+	sources          // of acknowledgements, as functions
 }
 
 // Subscribe subscribes asynq to the cancellation of tasks.
@@ -57,6 +61,13 @@ const (
 
 // Eval runs a script for asynq.
 func (c *ackClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	if r := c.runOf(ctx, keys); r != nil {
+		lua := function("acknowledge", source)
+		c.learn(source, lua)
+		if answer := r.await(ctx, call{lua, keys, args}); answer != nil {
+			return answer
+		}
+	}
 	return c.persist(ctx, func(ctx context.Context) *redis.Cmd {
 		return c.scripts.Eval(ctx, source, keys, args...)
 	})
@@ -64,6 +75,15 @@ func (c *ackClient) Eval(ctx context.Context, source string, keys []string, args
 
 // EvalSha runs a script for asynq.
 func (c *ackClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	if r := c.runOf(ctx, keys); r != nil {
+		lua, known := c.of(sha)
+		if !known {
+			return unknownScript(ctx)
+		}
+		if answer := r.await(ctx, call{lua, keys, args}); answer != nil {
+			return answer
+		}
+	}
 	return c.persist(ctx, func(ctx context.Context) *redis.Cmd {
 		return c.scripts.EvalSha(ctx, sha, keys, args...)
 	})

@@ -2,9 +2,6 @@ package queue
 
 import (
 	"context"
-	"crypto/sha1" // the hash Redis names scripts by, not a protection
-	"encoding/hex"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -16,7 +13,7 @@ import (
 // TestCaptureSeesOneScriptCall checks that.
 type capture struct {
 	redis.UniversalClient
-	sources sync.Map // sha (string) -> source (string) of each script seen
+	sources
 }
 
 // call is one script call that asynq would have made.
@@ -47,20 +44,18 @@ func unknownScript(ctx context.Context) *redis.Cmd {
 
 // EvalSha records the call if the source of the script is known; otherwise it requests the source.
 func (c *capture) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	source, known := c.sources.Load(sha)
+	source, known := c.of(sha)
 	if !known {
 		return unknownScript(ctx)
 	}
-	return note(ctx, call{source: source.(string), keys: keys, args: args})
+	return note(ctx, call{source: source, keys: keys, args: args})
 }
 
 // Eval stores the source of a script, extended by the announcement of its task, and records the call.
 func (c *capture) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
-	sum := sha1.Sum([]byte(source))
-	sha := hex.EncodeToString(sum[:])
-	source = announcing(source, keys)
-	c.sources.Store(sha, source)
-	return note(ctx, call{source: source, keys: keys, args: args})
+	extended := announcing(source, keys)
+	c.learn(source, extended)
+	return note(ctx, call{source: extended, keys: keys, args: args})
 }
 
 // SAdd replies to the registration of a queue in asynq:queues. asynq does that once for each process and

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -111,12 +110,7 @@ func (c *Client) Step(ctx context.Context, t Task) (Step, error) {
 	if !isPending(k.keys[1]) {
 		s.Name = stepLater
 	}
-	for i, value := range k.args {
-		if raw, ok := value.([]byte); ok {
-			value = string(raw)
-		}
-		s.Values[i] = fmt.Sprint(value)
-	}
+	s.Values = [3]string(k.values())
 	return s, nil
 }
 
@@ -139,8 +133,7 @@ var StepLua = func() string {
 		if err != nil {
 			panic(err) // asynq would need Redis for it: TestCaptureSeesOneScriptCall
 		}
-		lua += "local function " + name + "(KEYS, ARGV)\n  " +
-			strings.ReplaceAll(strings.TrimSpace(k.source), "\n", "\n  ") + "\nend\n"
+		lua += function(name, k.source)
 	}
 	return lua
 }()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -241,72 +240,4 @@ func isNothing(cmd *redis.Cmd) bool {
 	}
 	n, ok := cmd.Val().(int64)
 	return ok && n == 0
-}
-
-// taking extends asynq's script that takes a task off a pending list, KEYS[1]. The script then also answers
-// how many tasks are left, so nobody has to ask again after the last one.
-func taking(source string) *redis.Script {
-	return redis.NewScript("local function dequeue()\n" + source + `
-end
-local task = dequeue()
-if not task then return {} end
-return {task, redis.call("LLEN", KEYS[1])}`)
-}
-
-// pollingClient is the Redis client given to one pool's asynq servers. It recognizes the call with which they
-// look for a task, and that with which they move tasks whose time has come, by their keys.
-type pollingClient struct {
-	*ackClient
-	servers *pollers
-	delayed *delayedSets
-	take    atomic.Pointer[redis.Script] // nil: asynq has not told its source yet
-}
-
-func isTake(keys []string) bool { return len(keys) == 4 && isPending(keys[0]) }
-
-// Eval runs a script for asynq.
-func (c *pollingClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
-	if isTake(keys) {
-		c.take.Store(taking(source))
-		return c.EvalSha(ctx, "", keys, args...)
-	}
-	return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.Eval(ctx, source, keys, args...) })
-}
-
-// EvalSha runs a script for asynq.
-func (c *pollingClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	if !isTake(keys) {
-		return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.EvalSha(ctx, sha, keys, args...) })
-	}
-	take := c.take.Load()
-	if take == nil {
-		return unknownScript(ctx)
-	}
-	return c.empty.take(c.servers, keys[0], func() (*redis.Cmd, bool) {
-		cmd := take.Run(ctx, c.ackClient, keys, args...)
-		if cmd.Err() != nil {
-			return cmd, false
-		}
-		answer, _ := cmd.Val().([]any)
-		if len(answer) != 2 {
-			return redis.NewCmdResult(nil, redis.Nil), false
-		}
-		return redis.NewCmdResult(answer[0], nil), answer[1] == int64(0)
-	})
-}
-
-// run makes a call, if it has to be made, and announces a task that it put into a pending list.
-func (c *pollingClient) run(ctx context.Context, keys []string, call func() *redis.Cmd) *redis.Cmd {
-	if isForward(keys) && c.delayed.empty(ctx, c.UniversalClient) {
-		return redis.NewCmdResult(int64(0), nil)
-	}
-	at := slices.IndexFunc(keys, isPending)
-	if at < 0 {
-		return call()
-	}
-	cmd := call()
-	if cmd.Err() == nil && !isNothing(cmd) {
-		_ = c.Publish(ctx, wakeTopic, keys[at]).Err() // else it is found within askEvery
-	}
-	return cmd
 }

@@ -10,7 +10,12 @@ import (
 func TestHands(t *testing.T) {
 	t.Parallel()
 	quit := make(chan struct{})
-	h := hands{jobs: make(chan job), quit: quit}
+	h := hands{jobs: make(chan func()), quit: quit}
+	wait := func(run func()) {
+		ended := make(chan struct{})
+		h.do(func() { defer close(ended); run() })
+		<-ended
+	}
 	const jobs = 20
 	for range 3 {
 		var together, ended sync.WaitGroup
@@ -18,10 +23,10 @@ func TestHands(t *testing.T) {
 		ran := make(chan int, jobs)
 		for i := range jobs {
 			ended.Go(func() {
-				h.do(func() {
+				wait(func() {
 					together.Done()
 					together.Wait() // as long as one of them has not begun, none ends
-					h.do(func() { ran <- i })
+					wait(func() { ran <- i })
 				})
 			})
 		}
@@ -32,7 +37,7 @@ func TestHands(t *testing.T) {
 	}
 	close(quit)
 	late := false
-	h.do(func() { late = true })
+	wait(func() { late = true })
 	if !late {
 		t.Error("what came late was not done")
 	}

@@ -10,22 +10,29 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// process is the function that asynq calls for each task.
+// process is the function that asynq calls for each task. It returns when the handler has returned, or has
+// told asynq its verdict.
 func (s *Server) process(ctx context.Context, at *asynq.Task) error {
-	s.running.Add(1)
-	defer s.running.Done()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	unlink := context.AfterFunc(s.closing, cancel)
-	defer unlink()
-
 	t := Task{Type: at.Type(), Payload: at.Payload()}
 	t.ID, _ = asynq.GetTaskID(ctx)
 	t.Queue, _ = asynq.GetQueueName(ctx)
+	r := s.acks.newRun(ctx, taskKey(t.Queue, t.ID))
+	s.running.Add(1)
+	s.hands.do(func() {
+		defer s.running.Done()
+		ctx, cancel := context.WithCancel(context.WithValue(ctx, runKey{}, r))
+		defer cancel()
+		unlink := context.AfterFunc(s.closing, cancel)
+		defer unlink()
+		r.end(s.handle(ctx, t))
+	})
+	return <-r.verdict
+}
+
+// handle calls the handler of the task's type, and returns its verdict for asynq.
+func (s *Server) handle(ctx context.Context, t Task) error {
 	began := time.Now()
-	var v Verdict
-	var panicked bool
-	s.hands.do(func() { v, panicked = s.handle(ctx, t) })
+	v, panicked := s.call(ctx, t)
 	if panicked {
 		s.metrics.observe(t.Type, "panic", time.Since(began))
 		return &panicError{t}
@@ -34,8 +41,8 @@ func (s *Server) process(ctx context.Context, at *asynq.Task) error {
 	return v.asError()
 }
 
-// handle calls the handler of the task's type, and recovers from its panics.
-func (s *Server) handle(ctx context.Context, t Task) (v Verdict, panicked bool) {
+// call calls the handler of the task's type, and recovers from its panics.
+func (s *Server) call(ctx context.Context, t Task) (v Verdict, panicked bool) {
 	handler := s.handlers[t.Type]
 	if handler == nil {
 		s.log.Error("no handler for task", "queue", t.Queue, "task_type", t.Type, "task_id", t.ID)

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,6 +27,13 @@ func taskKey(queue, id string) string       { return taskPrefix(queue) + id }
 func pausedKey(queue string) string         { return queueKey(queue, "paused") }
 func leaseKey(queue string) string          { return queueKey(queue, "lease") }
 func stateKey(queue string, s State) string { return queueKey(queue, string(s)) }
+
+// queueOf returns the queue of a key.
+func queueOf(key string) string {
+	_, rest, _ := strings.Cut(key, "{")
+	name, _, _ := strings.Cut(rest, "}")
+	return name
+}
 
 // errNotExecuted is the outcome of an enqueue in a pipeline that was not executed.
 var errNotExecuted = errors.New("the pipeline was not executed")

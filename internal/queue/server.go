@@ -25,6 +25,9 @@ type Pool struct {
 	// one by one, 10,000 to 15,000 a second with Redis on the same machine, a quarter of that if each write
 	// is synced to disk. Four take two to three times as many.
 	Servers int
+	// Take takes a task off one of the queues and begins its work, with one script. The handler gets the work
+	// from Begun. nil, as on a Cluster: handlers begin the work
+	Take func(context.Context, Take) (Taken, error)
 }
 
 // ServerOptions are the settings of a Server.
@@ -159,7 +162,7 @@ func share(n, servers, i int) int {
 // engine returns one asynq server. Once in chores it moves tasks whose time has come to waiting, and ten
 // times less often it removes completed tasks that expired. One server of a pool is enough for that.
 func (s *Server) engine(p Pool, servers *pollers, workers int, chores time.Duration) *asynq.Server {
-	client := &pollingClient{ackClient: s.acks, servers: servers, delayed: &s.delayed}
+	client := &pollingClient{ackClient: s.acks, servers: servers, delayed: &s.delayed, begin: p.Take}
 	return asynq.NewServerFromRedisClient(client, asynq.Config{
 		Concurrency:              workers,
 		Queues:                   p.Queues,
@@ -184,7 +187,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	defer s.close()
 	s.acks.giveUp = s.closing.Done()
-	s.hands = hands{jobs: make(chan job), quit: s.closing.Done()}
+	s.hands = hands{jobs: make(chan func()), quit: s.closing.Done()}
 	if err := register(ctx, s.redis, s.queues); err != nil {
 		s.log.Warn("queues are not registered yet", "error", err)
 	}

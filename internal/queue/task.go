@@ -34,6 +34,13 @@ func Whole(name string) string {
 	return whole
 }
 
+// PartOf returns the partition of a queue that Lane made.
+func PartOf(name string) int {
+	_, part, _ := strings.Cut(name, "-")
+	p, _ := strconv.Atoi(part)
+	return p
+}
+
 // Task is one wake-up.
 type Task struct {
 	Queue   string    // where it waits

@@ -44,6 +44,7 @@ type Script[A, R any] struct {
 	*script
 	args   arguments
 	answer answers
+	with   func(more string) *Script[A, R]
 }
 
 // script is what Redis knows of a script.
@@ -70,9 +71,26 @@ func NewScript[A, R any](name, source string, preludes ...string) *Script[A, R] 
 	if err != nil {
 		panic(fmt.Sprintf("redis script %s: %v", name, err))
 	}
-	source = d.expand(source)
-	s.script = newScript(name, before.needed(source)+source)
+	var forms sync.Map // *Script by one more prelude
+	s.with = func(more string) *Script[A, R] {
+		form, known := forms.Load(more)
+		if !known {
+			form, _ = forms.LoadOrStore(more, NewScript[A, R](name, source, append(slices.Clone(preludes), more)...))
+		}
+		return form.(*Script[A, R])
+	}
+	body := d.expand(source)
+	s.script = newScript(name, before.needed(body)+body)
 	return s
+}
+
+// With returns the script with one more prelude, for a function that is not known at start. Without it, the
+// script may name the function, but must not call it.
+func (s *Script[A, R]) With(prelude string) *Script[A, R] {
+	if prelude == "" {
+		return s
+	}
+	return s.with(prelude)
 }
 
 func newScript(name, source string) *script {

@@ -1,8 +1,8 @@
 -- finish records the result of an attempt: state, indexes, recipients, content, counters, events.
 --
--- KEYS[1] message hash
+-- KEYS[1] message hash, then the keys of asynq's acknowledgement
 -- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason hold text references
--- ARGV: keep_key window line contended line_due keep_content dialogue_of dialogue events...
+-- ARGV: keep_key window line contended line_due keep_content dialogue_of dialogue acks events...
 --   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
 --               held: delayed until what it waits for is there (unhold.lua)
@@ -18,7 +18,9 @@
 --   dialogue    SMTP dialogue of the attempt, whose last number in the log is dialogue_of; '': none is kept
 --   keep_key    seconds for which the idempotency key of a message that ends is kept
 --   keep_content  seconds for which the content of a message that was sent is kept; '': it is deleted
--- Answer: OK followers
+--   acks        how many arguments asynq's acknowledgement of the task has, which stand before the events; '': the caller
+--               returns its verdict to the queue
+-- Answer: OK followers acknowledged
 -- Answer: LOST state
 --   OK    followers: messages of the backlog whose tasks are to be queued now, each with its epoch. They come together
 --         when a third of the window is free, because that costs less
@@ -30,7 +32,7 @@
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease', 'rank', 'shared', 'key', 'merge',
   'size', 'token', 'scheduled', 'weighed')
-local state, followers = m[1] or 'gone', ''
+local state, followers, acknowledged = m[1] or 'gone', '', ''
 if m[2] == fence and not m[6] then return OK end -- this call is a repetition, perhaps a late one
 if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
 local at = {state = state, lane = m[3], created = m[4], account = m[5], rank = m[7], shared = m[8], key = m[9], merge = m[10],
@@ -76,12 +78,16 @@ for name, value, stay in string.gmatch(references, '(%S+) (%S+) (%S+)') do
 end
 if outcome == 'sent' or outcome == 'suppressed' then count(now, at, outcome) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
-emit_all(events)
+emit_all(events + (tonumber(acks) or 0))
 local leaves = outcome ~= 'held' and outcome ~= 'released'
 local backlog = leaves and redis.call('ZCARD', backlog_key(at)) or 0
 if contended ~= '1' then
   followers = table.concat(follow(at, backlog, window, math.max(1, math.floor(window / 3)), now, line), ' ')
 elseif backlog > 0 and redis.call('EXISTS', held_key(line)) == 0 then
   line_up(at, line, reason, line_due)
+end
+if acks ~= '' then
+  acknowledge({unpack(KEYS, 2)}, {unpack(ARGV, events, events + acks - 1)})
+  acknowledged = '1'
 end
 return OK
