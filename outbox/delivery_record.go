@@ -108,6 +108,9 @@ const recordTimeout = 10 * time.Minute
 // record writes the result of an attempt.
 func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Verdict {
 	var answer finished
+	if dec.waits() || dec.outcome == delayed || dec.outcome == failed {
+		d.repack(ctx, c)
+	}
 	args, err := d.finishArgs(ctx, c, dec)
 	if err == nil {
 		err = d.persist(ctx, c, func() (err error) {

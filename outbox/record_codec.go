@@ -1,9 +1,12 @@
 package outbox
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"sync"
 
@@ -20,6 +23,17 @@ const small = 256 << 10
 
 // lookback is the window of zstd: how far back a repetition is found, and what unpacking keeps in memory.
 const lookback = 256 << 10
+
+// A content that leaves immediately is packed with S2, which costs a quarter of the time of zstd and takes up
+// to 1.6 times as much memory. Its first byte is quickFormat, which begins no frame of zstd. A checksum of the
+// content and a block of S2 follow.
+const (
+	quickFormat = 2
+	quickHead   = 1 + crc32.Size
+	quickMost   = 32 << 10 // bytes of the largest content that is packed so
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // codec compresses contents, and seals them if it should. It is safe for concurrent use.
 type codec struct {
@@ -42,18 +56,59 @@ func newCodec(s sealer) (*codec, error) {
 	return &codec{sealer: s, encoder: encoder, decoder: decoder}, nil
 }
 
-// pack compresses a content, and seals it for its record. It allocates what text needs or, for a large
-// content, what base64 needs.
-func (c *codec) pack(content []byte, name string) []byte {
-	room := len(content)/2 + 64
-	if len(content) > small {
-		room = len(content)*4/5 + 64
+// pack compresses a content, and seals it for its record. quick says that it leaves immediately.
+func (c *codec) pack(content []byte, name string, quick bool) []byte {
+	head := 0
+	if c.sealing {
+		head = seal.BoxHead
+	}
+	var packed []byte
+	if quick && len(content) <= quickMost {
+		packed = make([]byte, head+quickHead+s2.MaxEncodedLen(len(content))+seal.BoxTag)
+		packed[head] = quickFormat
+		binary.BigEndian.PutUint32(packed[head+1:], crc32.Checksum(content, castagnoli))
+		packed = packed[:head+quickHead+len(s2.Encode(packed[head+quickHead:], content))]
+	} else {
+		room := len(content)/2 + 64 // for text
+		if len(content) > small {
+			room = len(content)*4/5 + 64 // for base64
+		}
+		packed = c.encoder.EncodeAll(content, make([]byte, head, seal.BoxSize(room)))
 	}
 	if !c.sealing {
-		return c.encoder.EncodeAll(content, make([]byte, 0, room))
+		return packed
 	}
-	box := make([]byte, seal.BoxHead, seal.BoxSize(room))
-	return c.ring.SealBox(c.encoder.EncodeAll(content, box), name)
+	return c.ring.SealBox(packed, name)
+}
+
+// unquick unpacks a content of at most most bytes that was packed with S2.
+func unquick(packed []byte, most int) ([]byte, error) {
+	if len(packed) < quickHead {
+		return nil, errors.New("unpack content: it has no checksum")
+	}
+	size, err := s2.DecodedLen(packed[quickHead:])
+	if err == nil && size > most {
+		err = fmt.Errorf("%d octets, of %d at most", size, most)
+	}
+	var content []byte
+	if err == nil {
+		content, err = s2.Decode(nil, packed[quickHead:])
+	}
+	if err == nil && crc32.Checksum(content, castagnoli) != binary.BigEndian.Uint32(packed[1:]) {
+		err = errors.New("wrong checksum")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpack content: %w", err)
+	}
+	return content, nil
+}
+
+// isQuick reports whether a content was packed with S2. If it is sealed, it was opened in place.
+func isQuick(packed []byte) bool {
+	if seal.IsBox(packed) && len(packed) > seal.BoxHead {
+		packed = packed[seal.BoxHead:]
+	}
+	return len(packed) > 0 && packed[0] == quickFormat
 }
 
 // unpack returns a content. It must have the size in its record; a larger one is refused before it is
@@ -63,7 +118,12 @@ func (c *codec) unpack(packed []byte, name string, size int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
+	var content []byte
+	if isQuick(packed) {
+		content, err = unquick(packed, size)
+	} else {
+		content, err = c.decoder.DecodeAll(packed, make([]byte, 0, size))
+	}
 	if err == nil && len(content) != size {
 		err = fmt.Errorf("%d octets of %d", len(content), size)
 	}
@@ -79,6 +139,9 @@ func (c *codec) unpackAll(packed []byte, name string, most int) ([]byte, error) 
 	packed, err := c.opened(packed, name)
 	if err != nil {
 		return nil, err
+	}
+	if isQuick(packed) {
+		return unquick(packed, most)
 	}
 	var head zstd.Header
 	if err := head.Decode(packed); err != nil {
@@ -103,6 +166,16 @@ const unsized = 256
 
 // stream unpacks a content that is not sealed while it is read.
 func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
+	var first [1]byte
+	n, _ := io.ReadFull(packed, first[:]) // an error comes again
+	packed = io.MultiReader(bytes.NewReader(first[:n]), packed)
+	if isQuick(first[:n]) {
+		whole, err := io.ReadAll(packed)
+		if err == nil {
+			whole, err = unquick(whole, quickMost)
+		}
+		return io.NopCloser(bytes.NewReader(whole)), err
+	}
 	decoder, _ := c.streams.Get().(*zstd.Decoder)
 	if decoder == nil {
 		var err error
