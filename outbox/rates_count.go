@@ -3,12 +3,12 @@ package outbox
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	json "github.com/go-json-experiment/json/v1" // half of the time of encoding/json
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"

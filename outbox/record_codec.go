@@ -3,13 +3,13 @@ package outbox
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"sync"
 
+	json "github.com/go-json-experiment/json/v1" // half of the time of encoding/json
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
