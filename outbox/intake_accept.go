@@ -176,7 +176,7 @@ func (in *Intake) encode(m *newMessage) error {
 		m.task.At = redisdb.Time(due)
 	}
 	m.result = Result{ID: m.id, MessageID: m.envelope.MessageID, SendAt: redisdb.Time(due), Key: m.envelope.Key}
-	env, err := in.jsons.pack(m.id, m.envelope)
+	env, err := in.jsons.pack(m.id, &m.envelope)
 	if err != nil {
 		return err
 	}

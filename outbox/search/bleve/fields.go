@@ -1,13 +1,13 @@
 package bleve
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/document"
 	index "github.com/blevesearch/bleve_index_api"
-	json "github.com/go-json-experiment/json/v1" // half of the time of encoding/json
 
 	"github.com/postroom/postroom/outbox/search"
 	"github.com/postroom/postroom/outbox/search/query"
