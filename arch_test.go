@@ -36,6 +36,7 @@ var homes = map[string][]string{
 	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},
 	"github.com/danielgtaylor/huma/v2":               {"server"},
 	"github.com/go-json-experiment/json/jsontext":    {"server", "outbox/templates/render", "digest"},
+	"github.com/go-json-experiment/json/v1":          {"outbox", "outbox/search/bleve"},
 	"github.com/yuin/goldmark":                       {"outbox/templates/render", "ui"},
 	"github.com/andybalholm/cascadia":                {"outbox/templates/inlinecss"},
 	"github.com/tdewolff/parse/v2/css":               {"outbox/templates/inlinecss"},

@@ -195,7 +195,7 @@ func TestRedisGoesAwayInTheMiddleOfAContent(t *testing.T) {
 	b, d, server := connected(t, db)
 	id := b.attach(t, 3<<20)
 	size := len(mustContent(t, b, id))
-	body := b.Delivery.body(0, id, "", size)
+	body, _ := b.Delivery.body(0, id, "", size)
 	content, err := body.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestUnpackingStopsAtTheSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed := c.pack(make([]byte, 100<<20), "")
+	packed := c.pack(make([]byte, 100<<20), "", false)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if content, err := c.unpack(packed, "", 1000); err == nil {
@@ -257,7 +257,7 @@ func TestOneDecoderServesOneContentAfterTheOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	content := bytes.Repeat([]byte("0123456789\r\n"), 100_000)
-	packed := c.pack(content, "")
+	packed := c.pack(content, "", false)
 	broken := errors.New("broken")
 	for i := range 20 {
 		source := io.Reader(bytes.NewReader(packed))

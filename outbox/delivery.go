@@ -62,6 +62,7 @@ type claim struct {
 	lost        int                    // attempts whose worker died before the dot
 	oldDoubts   int                    // doubts before the last replay
 	content     smtpsend.Body          // unset with shared content until it is rendered
+	quick       []byte                 // see body
 	personal    render.Personalization // beside the shared content
 	unopened    error                  // of personal; nil: it was unpacked
 	text        string                 // as it was rendered
@@ -190,7 +191,7 @@ func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) 
 		c.personal, c.unopened = d.personalOf(id, []byte(a.Content))
 		return c, nil
 	}
-	c.content = d.body(partition, id, a.Content, c.envelope.Size)
+	c.content, c.quick = d.body(partition, id, a.Content, c.envelope.Size)
 	return c, nil
 }
 

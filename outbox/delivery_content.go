@@ -8,27 +8,47 @@ import (
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/smtpsend"
 )
 
 // body is the content of a message for the sender. If packed is empty, it is read from Redis as it is sent.
-func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Body {
+// quick is the beginning of a content that was packed for leaving immediately.
+func (d *Delivery) body(partition int, id, packed string, size int) (_ smtpsend.Body, quick []byte) {
 	name := contentName(id)
 	switch {
 	case packed == "":
 		return stored{codec: d.codec, name: name, size: size, packed: func(ctx context.Context) io.ReaderAt {
 			return pieces{ctx: ctx, store: d.store, id: id, key: d.keys.content(partition, id)}
-		}}
+		}}, nil
 	case size > small:
 		return stored{codec: d.codec, name: name, size: size,
-			packed: func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}
+			packed: func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}, nil
 	}
-	content, err := d.codec.unpack([]byte(packed), name, size)
+	raw := []byte(packed)
+	content, err := d.codec.unpack(raw, name, size)
 	if err != nil {
-		return stored{size: max(size, 1), err: err}
+		return stored{size: max(size, 1), err: err}, nil
 	}
-	return smtpsend.Bytes(content)
+	if isQuick(raw) {
+		quick = raw[:min(len(raw), seal.BoxHead)]
+	}
+	return smtpsend.Bytes(content), quick
+}
+
+// repack packs a content again that was packed for leaving immediately, because its message stays. Without
+// it, the content takes more memory.
+func (d *Delivery) repack(ctx context.Context, c *claim) {
+	content, ok := c.content.(smtpsend.Bytes)
+	if c.quick == nil || !ok {
+		return
+	}
+	_, err := resealScript.RunReplicated(ctx, d.DB, []string{d.keys.content(c.partition, c.id)},
+		resealArgs{ID: c.id, Former: c.quick, Value: d.codec.pack(content, contentName(c.id), false)})
+	if err != nil {
+		d.log.DebugContext(ctx, "content not packed again", "message_id", c.id, "error", err)
+	}
 }
 
 // stored is a large content, which is unpacked while it is sent. It implements smtpsend.Body.
@@ -111,7 +131,7 @@ func (d *Delivery) textOf(ctx context.Context, c *claim, kept bool) string {
 		text = message.Excerpt(io.Reader(content), d.opts.KeepText)
 		_ = content.Close() // the rest is not needed
 	}
-	return keptText + string(d.codec.pack([]byte(d.withoutTokens(text)), textName(c.id)))
+	return keptText + string(d.codec.pack([]byte(d.withoutTokens(text)), textName(c.id), false))
 }
 
 // withoutTokens removes the tokens of links from a text that was sent: who finds it did not get the mail.

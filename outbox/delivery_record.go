@@ -52,7 +52,7 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 		return err
 	}
 	st = events.remember(st)
-	packed, err := d.jsons.pack(c.id, st)
+	packed, err := d.jsons.pack(c.id, &st)
 	if err != nil {
 		return err
 	}
@@ -108,6 +108,9 @@ const recordTimeout = 10 * time.Minute
 // record writes the result of an attempt.
 func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Verdict {
 	var answer finished
+	if dec.waits() || dec.outcome == delayed || dec.outcome == failed {
+		d.repack(ctx, c)
+	}
 	args, err := d.finishArgs(ctx, c, dec)
 	if err == nil {
 		var ack *queue.Ack
@@ -196,7 +199,8 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 			return args, nil
 		}
 		var err error
-		args.Status, err = d.jsons.pack(c.id, c.status.waits(dec.at, dec.reason))
+		st := c.status.waits(dec.at, dec.reason)
+		args.Status, err = d.jsons.pack(c.id, &st)
 		return args, err
 	}
 	events, err := dec.events(c)
@@ -218,7 +222,7 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 		args.Text = d.textOf(ctx, c, kept)
 		args.Record, err = d.ending(c.after(dec), st, result, reason, dec.at)
 	} else {
-		args.Status, err = d.jsons.pack(c.id, st)
+		args.Status, err = d.jsons.pack(c.id, &st)
 	}
 	if err == nil && len(dec.dialogues) > 0 {
 		args.DialogueOf = len(dec.status.Log)

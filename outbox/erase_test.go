@@ -23,8 +23,7 @@ func (b *bundle) naming(t *testing.T, text string) (keys []string) {
 	c, ctx := b.store.DB.Client(), t.Context()
 	has := func(value string) bool {
 		plain, _ := b.store.jsons.raw([]byte(value))
-		unpacked, _ := b.store.codec.decoder.DecodeAll([]byte(strings.TrimLeft(value, keptText+keptContent)),
-			make([]byte, 0, 1<<20))
+		unpacked, _ := b.store.codec.unpackAll([]byte(strings.TrimLeft(value, keptText+keptContent)), "", 1<<20)
 		return strings.Contains(strings.ToLower(value+string(plain)+string(unpacked)), text)
 	}
 	look := func(key string) bool {

@@ -25,6 +25,7 @@ import (
 // entry for each message.
 type Intake struct {
 	*store
+	backlogs sync.Map // of backlogOf: the last message that was accepted here is in it
 }
 
 // Sources of messages.

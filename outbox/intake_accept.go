@@ -148,6 +148,11 @@ func (in *Intake) answer(ctx context.Context, m *newMessage, key accepted) (fres
 		in.handled.Add(1)
 		in.metrics.accepted.WithLabelValues("queued").Inc()
 		in.mail.queued(ctx, m.id, m.envelope, m.result.SendAt)
+		if key.Word == "BACKLOG" {
+			in.backlogs.Store(m.backlog(), true)
+		} else {
+			in.backlogs.Delete(m.backlog())
+		}
 		return true
 	}
 	in.metrics.accepted.WithLabelValues("hit").Inc()
@@ -171,7 +176,7 @@ func (in *Intake) encode(m *newMessage) error {
 		m.task.At = redisdb.Time(due)
 	}
 	m.result = Result{ID: m.id, MessageID: m.envelope.MessageID, SendAt: redisdb.Time(due), Key: m.envelope.Key}
-	env, err := in.jsons.pack(m.id, m.envelope)
+	env, err := in.jsons.pack(m.id, &m.envelope)
 	if err != nil {
 		return err
 	}
@@ -179,7 +184,7 @@ func (in *Intake) encode(m *newMessage) error {
 	if err != nil {
 		return err
 	}
-	content, shared, err := in.encodeContent(m)
+	content, shared, err := in.encodeContent(m, due <= redisdb.Millis(now))
 	if err != nil {
 		return err
 	}
@@ -233,14 +238,30 @@ func (in *Intake) queuedEvent(m *newMessage, now time.Time) (string, error) {
 func rank(p api.Priority) int { return map[api.Priority]int{api.High: -1, api.Low: 1}[p] }
 
 // encodeContent is what a message stores of its own: the whole message, or its part of a shared content and
-// the name of that.
-func (in *Intake) encodeContent(m *newMessage) (content []byte, shared string, err error) {
+// the name of that. now says that it is due.
+func (in *Intake) encodeContent(m *newMessage, now bool) (content []byte, shared string, err error) {
 	if m.shared == nil {
-		return in.codec.pack(m.content, contentName(m.id)), "", nil
+		return in.codec.pack(m.content, contentName(m.id), now && in.leaves(m)), "", nil
 	}
 	personal, err := in.jsons.pack(m.id, m.personal)
 	return in.codec.seal([]byte(personal), contentName(m.id)), m.shared.name, err
 }
+
+// leaves reports whether a message that is due leaves immediately, as far as this process knows: nothing is
+// kept of it, and the last message of its account that was accepted here is not in the backlog.
+func (in *Intake) leaves(m *newMessage) bool {
+	_, backlog := in.backlogs.Load(m.backlog())
+	return in.opts.KeepContent == 0 && !backlog
+}
+
+// backlogOf names a backlog.
+type backlogOf struct {
+	partition int
+	lane      api.Lane
+	account   string
+}
+
+func (m *newMessage) backlog() backlogOf { return backlogOf{m.partition, m.lane, m.envelope.Account} }
 
 // unlook changes the arguments of a message that accept.lua looked up: it must not look again.
 func (m *newMessage) unlook() {

@@ -102,7 +102,7 @@ func (d *Operations) buryArgs(r row) (args cancelArgs, err error) {
 	args = cancelArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Result: resultFailed,
 		Counter: "failed", KeepKey: d.keepKey(), Events: events.lines}
 	if keep {
-		args.Status, err = d.jsons.pack(r.id, st)
+		args.Status, err = d.jsons.pack(r.id, &st)
 	} else {
 		args.Record, err = d.ending(r, st, resultFailed, "", now)
 	}

@@ -231,8 +231,9 @@ func (e *erasing) eraseArgs(r row, others []int) (args eraseArgs, err error) {
 		}
 	}
 	args = eraseArgs{ID: r.id, State: r.state, Fence: r.fence, Events: events.lines}
-	if args.Envelope, err = e.jsons.pack(r.id, r.envelope); err == nil {
-		args.Status, err = e.jsons.pack(r.id, events.remember(st))
+	st = events.remember(st)
+	if args.Envelope, err = e.jsons.pack(r.id, &r.envelope); err == nil {
+		args.Status, err = e.jsons.pack(r.id, &st)
 	}
 	return args, err
 }
@@ -251,7 +252,7 @@ func (e *erasing) logged(ctx context.Context, some []entry) error {
 		record, r := "", one.row(id, e.partition(id))
 		if slices.ContainsFunc(r.envelope.To, func(to string) bool { return to != message.Erased }) {
 			var err error
-			if record, err = e.jsons.pack(id, one); err != nil {
+			if record, err = e.jsons.pack(id, &one); err != nil {
 				return err
 			}
 		}
@@ -280,9 +281,13 @@ func (d *Operations) eachEnded(ctx context.Context, some []entry, do func(id, ra
 		if cmd.Val() == "" { // deleted meanwhile
 			continue
 		}
-		raw, err := d.jsons.raw([]byte(cmd.Val()))
+		var one ended
+		err := d.jsons.unpack(id, []byte(cmd.Val()), &one)
 		if err == nil {
-			err = do(id, string(raw))
+			var raw []byte
+			if raw, err = json.Marshal(one); err == nil {
+				err = do(id, string(raw))
+			}
 		}
 		if err != nil {
 			return err

@@ -166,7 +166,7 @@ func (d *Operations) reopenArgs(ctx context.Context, before row, o reopening, no
 		Max: after.max, Gateway: after.gateway, Scheduled: after.planned, Urgent: o.urgent, Account: o.account,
 	}
 	if len(o.to) > 0 || o.account != "" || after.envelope.Bound != before.envelope.Bound {
-		args.Envelope, err = d.jsons.pack(after.id, after.envelope)
+		args.Envelope, err = d.jsons.pack(after.id, &after.envelope)
 		args.Addressed, args.KeepAddressed = after.envelope.addressed(), d.opts.keepAddressed()
 	}
 	if !o.replay || err != nil {
@@ -192,6 +192,6 @@ func (d *Operations) reopenArgs(ctx context.Context, before row, o reopening, no
 	}
 	after.status, args.Event = events.remember(after.status), events.lines[0]
 	args.Undone = strings.Join(before.undone(now), "\n")
-	args.Status, err = d.jsons.pack(after.id, after.status)
+	args.Status, err = d.jsons.pack(after.id, &after.status)
 	return after, args, err
 }

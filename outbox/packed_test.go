@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -40,7 +41,8 @@ func typical() ended {
 func TestPackedComesBack(t *testing.T) {
 	t.Parallel()
 	c := newPacker()
-	packed, err := c.pack("id", typical())
+	e := typical()
+	packed, err := c.pack("id", &e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +50,13 @@ func TestPackedComesBack(t *testing.T) {
 	if err := c.unpack("id", []byte(packed), &back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(typical(), back, cmp.AllowUnexported(envelope{})); diff != "" {
+	if diff := cmp.Diff(e, back, cmp.AllowUnexported(envelope{})); diff != "" {
 		t.Errorf("(-packed +unpacked):\n%s", diff)
 	}
 	if len(packed) > 400 {
 		t.Errorf("a typical record takes %d bytes", len(packed))
 	}
-	for _, garbage := range []string{"", "garbage", "\x01", "\x01garbage", packed[:len(packed)/2], packed[1:],
+	for _, garbage := range []string{"", "garbage", "\x01", "\x01garbage", "\x03", "\x03garbage", packed[:len(packed)/2], packed[1:],
 		"\x01\xff\xff\xff\xff\x0f"} {
 		if err := c.unpack("id", []byte(garbage), &back); err == nil {
 			t.Errorf("%q was unpacked", garbage)
@@ -62,11 +64,68 @@ func TestPackedComesBack(t *testing.T) {
 	}
 }
 
+// TestEveryFieldIsPacked: a field that visit forgets does not come back.
+func TestEveryFieldIsPacked(t *testing.T) {
+	t.Parallel()
+	c := newPacker()
+	var full, back ended
+	fillFields(t, reflect.ValueOf(&full).Elem())
+	for i := range full.Status.Log {
+		full.Status.Log[i].Dialogue = nil // stored beside it
+	}
+	packed, err := c.pack("id", &full)
+	must(t, err)
+	must(t, c.unpack("id", []byte(packed), &back))
+	if diff := cmp.Diff(full, back, cmp.AllowUnexported(envelope{})); diff != "" {
+		t.Errorf("(-packed +unpacked):\n%s", diff)
+	}
+	raw := appendFields(nil, &full)
+	for n := range raw {
+		if err := readFields(raw[:n], &ended{}); err == nil {
+			t.Errorf("%d of %d octets were read", n, len(raw))
+		}
+	}
+}
+
+// fillFields gives a value to every exported field within v.
+func fillFields(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(storyBegin.Add(678 * time.Microsecond)))
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes([]byte(`{"a":1}`))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() || f.Anonymous {
+				fillFields(t, v.Field(i))
+			}
+		}
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillFields(t, v.Elem())
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fillFields(t, v.Index(0))
+		fillFields(t, v.Index(1))
+	case v.Kind() == reflect.Array:
+		fillFields(t, v.Index(0))
+	case v.Kind() == reflect.String:
+		v.SetString("some text")
+	case v.CanInt():
+		v.SetInt(-1 << 40)
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	default:
+		t.Fatalf("no way to fill a %s", v.Type())
+	}
+}
+
 func BenchmarkPack(b *testing.B) {
 	c := newPacker()
 	e, size := typical(), 0
 	for b.Loop() {
-		packed, err := c.pack("id", e)
+		packed, err := c.pack("id", &e)
 		if err != nil {
 			b.Fatal(err)
 		}

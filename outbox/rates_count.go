@@ -3,13 +3,13 @@ package outbox
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	json "github.com/go-json-experiment/json/v1" // half of the time of encoding/json
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"

@@ -1,12 +1,15 @@
 package outbox
 
 import (
-	"encoding/json"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"sync"
 
+	json "github.com/go-json-experiment/json/v1" // half of the time of encoding/json
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
@@ -20,6 +23,17 @@ const small = 256 << 10
 
 // lookback is the window of zstd: how far back a repetition is found, and what unpacking keeps in memory.
 const lookback = 256 << 10
+
+// A content that leaves immediately is packed with S2, which costs a quarter of the time of zstd and takes up
+// to 1.6 times as much memory. Its first byte is quickFormat, which begins no frame of zstd. A checksum of the
+// content and a block of S2 follow.
+const (
+	quickFormat = 2
+	quickHead   = 1 + crc32.Size
+	quickMost   = 32 << 10 // bytes of the largest content that is packed so
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // codec compresses contents, and seals them if it should. It is safe for concurrent use.
 type codec struct {
@@ -42,18 +56,59 @@ func newCodec(s sealer) (*codec, error) {
 	return &codec{sealer: s, encoder: encoder, decoder: decoder}, nil
 }
 
-// pack compresses a content, and seals it for its record. It allocates what text needs or, for a large
-// content, what base64 needs.
-func (c *codec) pack(content []byte, name string) []byte {
-	room := len(content)/2 + 64
-	if len(content) > small {
-		room = len(content)*4/5 + 64
+// pack compresses a content, and seals it for its record. quick says that it leaves immediately.
+func (c *codec) pack(content []byte, name string, quick bool) []byte {
+	head := 0
+	if c.sealing {
+		head = seal.BoxHead
+	}
+	var packed []byte
+	if quick && len(content) <= quickMost {
+		packed = make([]byte, head+quickHead+s2.MaxEncodedLen(len(content))+seal.BoxTag)
+		packed[head] = quickFormat
+		binary.BigEndian.PutUint32(packed[head+1:], crc32.Checksum(content, castagnoli))
+		packed = packed[:head+quickHead+len(s2.Encode(packed[head+quickHead:], content))]
+	} else {
+		room := len(content)/2 + 64 // for text
+		if len(content) > small {
+			room = len(content)*4/5 + 64 // for base64
+		}
+		packed = c.encoder.EncodeAll(content, make([]byte, head, seal.BoxSize(room)))
 	}
 	if !c.sealing {
-		return c.encoder.EncodeAll(content, make([]byte, 0, room))
+		return packed
 	}
-	box := make([]byte, seal.BoxHead, seal.BoxSize(room))
-	return c.ring.SealBox(c.encoder.EncodeAll(content, box), name)
+	return c.ring.SealBox(packed, name)
+}
+
+// unquick unpacks a content of at most most bytes that was packed with S2.
+func unquick(packed []byte, most int) ([]byte, error) {
+	if len(packed) < quickHead {
+		return nil, errors.New("unpack content: it has no checksum")
+	}
+	size, err := s2.DecodedLen(packed[quickHead:])
+	if err == nil && size > most {
+		err = fmt.Errorf("%d octets, of %d at most", size, most)
+	}
+	var content []byte
+	if err == nil {
+		content, err = s2.Decode(nil, packed[quickHead:])
+	}
+	if err == nil && crc32.Checksum(content, castagnoli) != binary.BigEndian.Uint32(packed[1:]) {
+		err = errors.New("wrong checksum")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpack content: %w", err)
+	}
+	return content, nil
+}
+
+// isQuick reports whether a content was packed with S2. If it is sealed, it was opened in place.
+func isQuick(packed []byte) bool {
+	if seal.IsBox(packed) && len(packed) > seal.BoxHead {
+		packed = packed[seal.BoxHead:]
+	}
+	return len(packed) > 0 && packed[0] == quickFormat
 }
 
 // unpack returns a content. It must have the size in its record; a larger one is refused before it is
@@ -63,7 +118,12 @@ func (c *codec) unpack(packed []byte, name string, size int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
+	var content []byte
+	if isQuick(packed) {
+		content, err = unquick(packed, size)
+	} else {
+		content, err = c.decoder.DecodeAll(packed, make([]byte, 0, size))
+	}
 	if err == nil && len(content) != size {
 		err = fmt.Errorf("%d octets of %d", len(content), size)
 	}
@@ -79,6 +139,9 @@ func (c *codec) unpackAll(packed []byte, name string, most int) ([]byte, error) 
 	packed, err := c.opened(packed, name)
 	if err != nil {
 		return nil, err
+	}
+	if isQuick(packed) {
+		return unquick(packed, most)
 	}
 	var head zstd.Header
 	if err := head.Decode(packed); err != nil {
@@ -103,6 +166,16 @@ const unsized = 256
 
 // stream unpacks a content that is not sealed while it is read.
 func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
+	var first [1]byte
+	n, _ := io.ReadFull(packed, first[:]) // an error comes again
+	packed = io.MultiReader(bytes.NewReader(first[:n]), packed)
+	if isQuick(first[:n]) {
+		whole, err := io.ReadAll(packed)
+		if err == nil {
+			whole, err = unquick(whole, quickMost)
+		}
+		return io.NopCloser(bytes.NewReader(whole)), err
+	}
 	decoder, _ := c.streams.Get().(*zstd.Decoder)
 	if decoder == nil {
 		var err error
@@ -138,16 +211,19 @@ func (u *unpacking) Close() error {
 	return err
 }
 
-// packer packs the JSON of messages: envelopes, statuses, log entries. They are alike, so they are compressed
-// against an example, which halves the memory in Redis. S2 compresses them as well as zstd does, in a sixth
+// packer packs parts of messages: the fields of envelopes, statuses and log entries, the JSON of others. They
+// are alike, so they are compressed against an example, which halves the memory of JSON in Redis. S2 compresses them as well as zstd does, in a sixth
 // of the time: so short a text gains little from an entropy code. It is safe for concurrent use.
 type packer struct{ example *s2.Dict }
 
-// packedFormat is the first byte of packed JSON. A changed example takes another number. The old example
-// stays as long as Redis has data that was packed with it.
-const packedFormat = 1
+// The first byte of what is packed. A changed example takes other numbers. The old example stays as long as
+// Redis has data that was packed with it.
+const (
+	jsonFormat   = 1
+	fieldsFormat = 3
+)
 
-// packedMost is the largest JSON that is unpacked, in bytes.
+// packedMost is the largest part that is unpacked, in bytes.
 const packedMost = 256 << 20
 
 // packedExample is what the records have in common, the most frequent text at the end.
@@ -157,7 +233,9 @@ const packedExample = `"gateway":"","tls":"TLS 1.3","host":"smtp.","doubts":1,"i
 	`{"envelope":{"account":"default","source":"smtp","source":"api","messageId":"\u003c@example.com\u003e","from":"@example.com","to":["@gmail.com","@example.com"],"subject":"","size":` +
 	`},"status":{"recipients":[{"status":"failed","response":"550 5.1.1 ","attempts":1},{"status":"sent","response":"250 2.0.0 Ok: queued as ","attempts":1}],` +
 	`"log":[{"number":1,"start":"2026-01-01T00:00:00.000Z","end":"2026-01-01T00:00:00.000Z","host":":587","tls":"TLS 1.3","code":250,"line":"250 2.0.0 Ok: queued as "}],` +
-	`"events":[{"id":"01K","type":"messageSent","at":17,"attempt":1}]},"result":"sent","at":17,"created":17,"scheduled":17,"lane":"transactional","attempts":1,"max":10}`
+	`"events":[{"id":"01K","type":"messageSent","at":17,"attempt":1}]},"result":"sent","at":17,"created":17,"scheduled":17,"lane":"transactional","attempts":1,"max":10}` +
+	".com:587\x00\x0eTLS 1.3\x00H250 2.0.0 Ok: queued as \x00\x00\x00\x00\x02401K\x00\x16messageSent\x00\x02\x00\x00\x08sent\x00\x00\x00" +
+	"\x1atransactional\x02\x08sentH250 2.0.0 Ok: queued as \x02\x02\x02\xf4\x03\x06api\x00\x00\x00\x00\x00\x00\x00\x00\x02"
 
 func newPacker() *packer {
 	return &packer{example: s2.MakeDict([]byte(packedExample), nil)}
@@ -165,19 +243,27 @@ func newPacker() *packer {
 
 // pack packs a part of a message's record.
 func (p *packer) pack(id string, part any) (string, error) {
-	raw, err := json.Marshal(part)
-	if err != nil {
+	format, raw, err := byte(jsonFormat), []byte(nil), error(nil)
+	if p, ok := part.(fielded); ok {
+		format, raw = fieldsFormat, appendFields(make([]byte, 0, 512), p)
+	} else if raw, err = json.Marshal(part); err != nil {
 		return "", fmt.Errorf("write %T of message %s: %w", part, id, err)
 	}
 	packed := make([]byte, 1+s2.MaxEncodedLen(len(raw)))
-	packed[0] = packedFormat
+	packed[0] = format
 	return string(packed[:1+len(p.example.Encode(packed[1:], raw))]), nil
 }
 
 // unpack unpacks a part of a message's record.
 func (p *packer) unpack(id string, packed []byte, part any) error {
 	raw, err := p.raw(packed)
-	if err == nil {
+	switch into, ok := part.(fielded); {
+	case err != nil:
+	case ok != (packed[0] == fieldsFormat):
+		err = errOtherVersion
+	case ok:
+		err = readFields(raw, into)
+	default:
 		err = json.Unmarshal(raw, part)
 	}
 	if err != nil {
@@ -186,10 +272,12 @@ func (p *packer) unpack(id string, packed []byte, part any) error {
 	return nil
 }
 
-// raw returns the JSON.
+var errOtherVersion = errors.New("it was not packed by this version of Postroom")
+
+// raw returns the fields or the JSON.
 func (p *packer) raw(packed []byte) ([]byte, error) {
-	if len(packed) == 0 || packed[0] != packedFormat {
-		return nil, errors.New("it was not packed by this version of Postroom")
+	if len(packed) == 0 || packed[0] != jsonFormat && packed[0] != fieldsFormat {
+		return nil, errOtherVersion
 	}
 	size, err := s2.DecodedLen(packed[1:])
 	if err == nil && size > packedMost {

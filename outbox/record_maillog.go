@@ -165,7 +165,7 @@ func (s *store) ending(r row, st status, result, reason string, at time.Time) (s
 	if s.opts.keeps(r, result) {
 		e.Shared = r.shared
 	}
-	return s.jsons.pack(r.id, e)
+	return s.jsons.pack(r.id, &e)
 }
 
 // keeps reports whether the content of a message that ends is kept. It must have been sent and have an entry

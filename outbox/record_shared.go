@@ -110,7 +110,7 @@ func (s *sharedContents) prepared(c render.Content) *sharedContent {
 // put stores a content for the messages of a partition. Without messages it expires.
 func (s *sharedContents) put(ctx context.Context, p int, c *sharedContent) error {
 	st := s.store
-	packed := st.codec.pack(c.packed, sharedName(c.name))
+	packed := st.codec.pack(c.packed, sharedName(c.name), false)
 	st.countBytes(len(packed))
 	if len(packed) > small {
 		if err := st.putIncoming(ctx, p, c.name, packed); err != nil {

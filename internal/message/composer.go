@@ -46,7 +46,8 @@ func linesOf(source string) *lines {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
 	body := crlfOf(text)
-	return &lines{source: source, body: body, plain: isPlain(body), escapes: escapesIn(body)}
+	plain, escapes := survey(body)
+	return &lines{source: source, body: body, plain: plain, escapes: escapes}
 }
 
 // part returns a text as a part.

@@ -21,7 +21,8 @@ const (
 // unless a line starts with a dot or "From ": some relays change those lines, which breaks signatures. Mostly
 // ASCII becomes quoted-printable; other text base64, which is then shorter.
 func textEncoding(text []byte) transferEncoding {
-	return encodingOf(isPlain(text), escapesIn(text), len(text))
+	plain, escapes := survey(text)
+	return encodingOf(plain, escapes, len(text))
 }
 
 func encodingOf(plain bool, escapes, size int) transferEncoding {
@@ -34,49 +35,35 @@ func encodingOf(plain bool, escapes, size int) transferEncoding {
 	return base64Encoding
 }
 
-// escapesIn counts the octets that quoted-printable escapes.
-func escapesIn(text []byte) (escapes int) {
+// survey reports whether every line of a text can stay unencoded, and counts the octets that quoted-printable
+// escapes.
+func survey(text []byte) (plain bool, escapes int) {
 	for _, c := range text {
 		escapes += escapedByte[c]
 	}
-	return escapes
+	if escapes > bytes.Count(text, []byte("=")) {
+		return false, escapes
+	}
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		if len(line) > maxColumns && len(bytes.TrimSuffix(line, []byte("\r"))) > maxColumns ||
+			bytes.HasPrefix(line, []byte(".")) || bytes.HasPrefix(line, []byte("From ")) {
+			return false, escapes
+		}
+		text = rest
+	}
+	return true, escapes
 }
 
 // escapedByte is 1 for each byte that quoted-printable escapes wherever it stands.
 var escapedByte = func() (escaped [256]int) {
 	for c := range escaped {
-		if c == '=' || !plainByte[c] && c != '\n' {
+		if (c < ' ' || c >= 0x7f || c == '=') && c != '\t' && c != '\r' && c != '\n' {
 			escaped[c] = 1
 		}
 	}
 	return escaped
 }()
-
-// plainByte is the set of bytes that need no encoding.
-var plainByte = func() (plain [256]bool) {
-	for c := ' '; c < 0x7f; c++ {
-		plain[c] = true
-	}
-	plain['\t'], plain['\r'] = true, true
-	return plain
-}()
-
-// isPlain reports whether every line of a text can stay unencoded.
-func isPlain(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		if len(bytes.TrimSuffix(line, []byte("\r"))) > maxColumns || bytes.HasPrefix(line, []byte(".")) ||
-			bytes.HasPrefix(line, []byte("From ")) {
-			return false
-		}
-		for _, c := range line {
-			if !plainByte[c] {
-				return false
-			}
-		}
-	}
-	return true
-}
 
 // encodedSize is an upper estimate of a body's encoded size, so that the result is allocated once.
 func encodedSize(encoding transferEncoding, n int) int {

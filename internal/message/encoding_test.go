@@ -150,3 +150,27 @@ func TestFilenames(t *testing.T) {
 		}
 	}
 }
+
+// TestSurveyIsThatOfEachLine compares a survey with what each line says.
+func TestSurveyIsThatOfEachLine(t *testing.T) {
+	t.Parallel()
+	pieces := []string{"\r\n", "\n", "\r", ".", "From ", "=", "\t", " ", "a", "ä", "\x00", "\x7f", strings.Repeat("x", 74)}
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "text"), "")
+		plain, escapes := true, 0
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			plain = plain && len(strings.TrimSuffix(line, "\r")) <= maxColumns && !strings.HasPrefix(line, ".") &&
+				!strings.HasPrefix(line, "From ")
+			for _, c := range []byte(line) {
+				if literal := c >= ' ' && c < 0x7f || c == '\t' || c == '\r'; c == '=' || !literal {
+					escapes++
+					plain = plain && literal
+				}
+			}
+		}
+		if p, e := survey([]byte(text)); p != plain || e != escapes {
+			t.Fatalf("%q: %v, %d; want %v, %d", text, p, e, plain, escapes)
+		}
+	})
+}

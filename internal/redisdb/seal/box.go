@@ -24,7 +24,7 @@ const (
 	BoxChunk = 132 << 10                 // bytes of the value in each chunk; at most as many in the last
 	BoxTag   = chacha20poly1305.Overhead // bytes that are added to each chunk
 
-	boxVersion = 0xB1 // first byte of a box; neither zstd nor packed JSON begin so
+	boxVersion = 0xB1 // first byte of a box; nothing else that is stored begins so
 	idSize     = 4
 	prefixSize = chacha20poly1305.NonceSizeX - 5
 )

@@ -1,7 +1,6 @@
 package bleve
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
+	json "github.com/go-json-experiment/json/v1" // half of the time of encoding/json
 
 	"github.com/postroom/postroom/outbox/search"
 )
