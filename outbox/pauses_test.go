@@ -114,7 +114,7 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 			c, _, err := s.Delivery.begin(s.t.Context(), id)
 			must(s.t, err)
 			s.set("submit", true)
-			s.clock.Advance(5 * time.Second)
+			s.clock.Advance(3 * time.Second)
 			if got := s.waits(id); len(got) > 0 {
 				s.t.Errorf("while it is sent: %v", got)
 			}
