@@ -233,12 +233,7 @@ func (w window) count(ctx context.Context, pipe redis.Pipeliner, ix index) func(
 		return func() int { return sending }
 	}
 	low, high := w.bounds(entry{})
-	var all *redis.IntCmd
-	if w.after.IsZero() && w.before.IsZero() {
-		all = pipe.ZCard(ctx, ix.key)
-	} else {
-		all = pipe.ZCount(ctx, ix.key, strconv.FormatInt(low, 10), strconv.FormatInt(high, 10))
-	}
+	all := pipe.ZCount(ctx, ix.key, strconv.FormatInt(low, 10), strconv.FormatInt(high, 10))
 	return func() int { return max(0, int(all.Val())-sending) } // some may have ended meanwhile
 }
 
