@@ -112,6 +112,9 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 		d.repack(ctx, c)
 	}
 	args, err := d.finishArgs(ctx, c, dec)
+	if err == nil && d.DB.Together() {
+		err = d.queuesFollowers(ctx, c, &args)
+	}
 	if err == nil {
 		var ack *queue.Ack
 		if (dec.outcome == sent || dec.outcome == suppressed) && d.DB.Together() {
@@ -133,6 +136,13 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 		d.lines.note(c.partition, args.Line) // finish.lua may have begun it
 	}
 	return d.recorded(ctx, c, dec, answer)
+}
+
+// queuesFollowers has finish.lua queue the tasks of the messages that follow.
+func (d *Delivery) queuesFollowers(ctx context.Context, c *claim, args *finishArgs) error {
+	f, err := d.Queue.Form(ctx, laneQueue(c.lane, c.partition), TaskDeliver)
+	args.Tasks, args.TaskPrefix, args.TaskHead, args.TaskTail, args.TaskNow = f.Tasks, f.Prefix, f.Head, f.Tail, f.Now
+	return err
 }
 
 // finish runs finish.lua. asynq's acknowledgement of the task is a part of it, if there is one.

@@ -245,3 +245,30 @@ func TestATakeWithoutAnAnswer(t *testing.T) {
 	})
 	b.sentOnce(t, id, asked.Load())
 }
+
+// TestFollowersAreQueuedWithTheEnd: the tasks of the messages that leave the backlog are there once the message
+// before them has left, and none of them is noted as not queued.
+func TestFollowersAreQueuedWithTheEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{Window: 3})
+	ids := submitAs(t, b, "", 9)
+	if n := b.tasks(t); n != 3 {
+		t.Fatalf("%d of the window have tasks", n)
+	}
+	e := &endings{}
+	e.lost.Store(2)
+	b.store.DB.Client().AddHook(e)
+	for i, id := range ids[:3] {
+		b.Delivery.Deliver(t.Context(), queue.Task{ID: taskID(id, firstEpoch)})
+		if n := b.tasks(t); n != 4+i { // the tasks of the test are never done
+			t.Errorf("after %d messages there are %d tasks", i+1, n)
+		}
+	}
+	if n := b.store.DB.Client().Exists(t.Context(), redisdb.Key(0, "unqueued")).Val(); n != 0 {
+		t.Error("some are noted as not queued")
+	}
+	b.delivers(t, b.Delivery.Take, b.Delivery.Deliver, func() bool { return b.tasks(t) == 0 })
+	if n := eventsOf(t, b, "messageSent"); n != 9 {
+		t.Errorf("%d of 9 were sent", n)
+	}
+}

@@ -24,15 +24,16 @@ var prelude = lua("prelude")
 var (
 	acceptScript = redisdb.NewScript[acceptArgs, accepted]("outbox/accept", lua("accept"), prelude,
 		suppression.LookLua, queue.StepLua)
-	mailingScript      = redisdb.NewScript[mailingArgs, outcomeWord]("outbox/mailing", lua("mailing"), prelude)
-	reserveScript      = redisdb.NewScript[reserveArgs, reserved]("outbox/reserve", lua("reserve"), prelude)
-	shareScript        = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
-	claimScript        = redisdb.NewScript[claimKeyArgs, outcomeWord]("outbox/claim", lua("claim"), prelude)
-	blockKeyScript     = redisdb.NewScript[blockKeyArgs, blocked]("outbox/block_key", lua("block_key"), prelude)
-	beginScript        = redisdb.NewScript[beginArgs, begun]("outbox/begin", lua("begin"), prelude)
-	doubtScript        = redisdb.NewScript[doubtArgs, time.Time]("outbox/doubt", lua("doubt"), prelude)
-	progressScript     = redisdb.NewScript[progressArgs, bool]("outbox/progress", lua("progress"), prelude)
-	finishScript       = redisdb.NewScript[finishArgs, finished]("outbox/finish", lua("finish"), prelude)
+	mailingScript  = redisdb.NewScript[mailingArgs, outcomeWord]("outbox/mailing", lua("mailing"), prelude)
+	reserveScript  = redisdb.NewScript[reserveArgs, reserved]("outbox/reserve", lua("reserve"), prelude)
+	shareScript    = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
+	claimScript    = redisdb.NewScript[claimKeyArgs, outcomeWord]("outbox/claim", lua("claim"), prelude)
+	blockKeyScript = redisdb.NewScript[blockKeyArgs, blocked]("outbox/block_key", lua("block_key"), prelude)
+	beginScript    = redisdb.NewScript[beginArgs, begun]("outbox/begin", lua("begin"), prelude)
+	doubtScript    = redisdb.NewScript[doubtArgs, time.Time]("outbox/doubt", lua("doubt"), prelude)
+	progressScript = redisdb.NewScript[progressArgs, bool]("outbox/progress", lua("progress"), prelude)
+	finishScript   = redisdb.NewScript[finishArgs, finished]("outbox/finish", lua("finish"), queue.StepLua,
+		prelude)
 	extendScript       = redisdb.NewScript[extendArgs, []string]("outbox/extend", lua("extend"), prelude)
 	cancelScript       = redisdb.NewScript[cancelArgs, outcomeWord]("outbox/cancel", lua("cancel"), prelude)
 	reopenScript       = redisdb.NewScript[reopenArgs, woken]("outbox/reopen", lua("reopen"), prelude)
@@ -137,6 +138,7 @@ type (
 		Attempted, InDoubt                                                       bool
 		DialogueOf                                                               int
 		Dialogue                                                                 []byte
+		Tasks, TaskPrefix, TaskHead, TaskTail, TaskNow                           string
 		Acks                                                                     int `lua:",omitzero"`
 		Events                                                                   []string
 	}

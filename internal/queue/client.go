@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +39,7 @@ type Client struct {
 	producer   *asynq.Client
 	options    []asynq.Option // those that all tasks share
 	keep       func(queue string) int
+	forms      sync.Map     // Form by formKey
 	registered atomic.Int64 // when Enqueue last registered queues, in Unix seconds
 }
 
@@ -114,6 +118,48 @@ func (c *Client) Step(ctx context.Context, t Task) (Step, error) {
 	return s, nil
 }
 
+// Form is what the tasks of one type in one queue have in common, for a script that has [StepLua] among its
+// preludes. Its function enqueue_form enqueues a task that is due, whose ID only the script knows. It takes the
+// fields of a Form, in order, and the ID.
+type Form struct {
+	Tasks, Prefix string // the key of the queue, and the beginning of that of a task
+	Head, Tail    string // of a task as asynq stores it, before and after its ID and the length of that
+	Now           string
+}
+
+// formID stands for the ID in the making of a form.
+const formID = "the-id-of-the-task"
+
+// Form returns the form of the tasks of a type in a queue.
+func (c *Client) Form(ctx context.Context, queue, typ string) (Form, error) {
+	key := formKey{queue, typ, c.keep(queue) > 0}
+	known, ok := c.forms.Load(key)
+	if !ok {
+		s, err := c.Step(ctx, Task{Queue: queue, Type: typ, ID: formID})
+		if err != nil {
+			return Form{}, err
+		}
+		f := Form{Tasks: s.Keys[1], Prefix: strings.TrimSuffix(s.Keys[0], formID)}
+		f.Head, f.Tail, _ = strings.Cut(s.Values[0], string(rune(len(formID)))+formID)
+		known, _ = c.forms.LoadOrStore(key, f)
+	}
+	f := known.(Form)
+	f.Now = strconv.FormatInt(time.Now().UnixNano(), 10)
+	return f, nil
+}
+
+// formKey is what a form depends on.
+type formKey struct {
+	queue, typ string
+	keeps      bool
+}
+
+// formLua makes a task of a form. The ID is shorter than 128 bytes, so that its length is one byte.
+const formLua = `local function enqueue_form(form, id)
+  return enqueue_now({form[2] .. id, form[1]}, {form[3] .. string.char(#id) .. id .. form[4], id, form[5]})
+end
+`
+
 // The functions of StepLua.
 const (
 	stepNow   = "enqueue_now"
@@ -121,7 +167,7 @@ const (
 )
 
 // StepLua has asynq's own scripts for enqueueing as functions of their KEYS and ARGV: enqueue_now for a task
-// that is due, enqueue_later for one that is not.
+// that is due, enqueue_later for one that is not. Its enqueue_form is for a [Form].
 var StepLua = func() string {
 	lua, c := "", NewClient(nil, Options{})
 	for _, name := range []string{stepNow, stepLater} {
@@ -135,7 +181,7 @@ var StepLua = func() string {
 		}
 		lua += function(name, k.source)
 	}
-	return lua
+	return lua + formLua
 }()
 
 // compose returns the script call with which asynq enqueues the task.

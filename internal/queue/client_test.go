@@ -210,6 +210,36 @@ func TestAStepWritesWhatEnqueueWrites(t *testing.T) {
 	}
 }
 
+// TestAFormMakesWhatEnqueueWrites: a script that knows only the ID leaves the same keys as Enqueue, whether
+// tasks stay visible or not.
+func TestAFormMakesWhatEnqueueWrites(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []int{0, 5} {
+		b := setup(t)
+		b.client = NewClient(b.redis, Options{Keep: func(string) int { return keep }})
+		for range 2 { // the second one is remembered
+			for _, id := range []string{"1", "01M8KF0DPTGJ0AMF3J47CG2C00.12", strings.Repeat("x", 127)} {
+				k := Task{Queue: Submit, Type: "send", ID: id}
+				f, err := b.client.Form(t.Context(), k.Queue, k.Type)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := b.redis.Eval(t.Context(), StepLua+"return enqueue_form({unpack(ARGV, 2)}, ARGV[1])", nil, id,
+					f.Tasks, f.Prefix, f.Head, f.Tail, f.Now).Err(); err != nil {
+					t.Fatal(err)
+				}
+				got := written(t, b, k)
+				b.redis.FlushDB(t.Context())
+				b.enqueue(t, k)
+				if want := written(t, b, k); !cmp.Equal(got, want) {
+					t.Errorf("%s: wrote %q, want %q", k.ID, got, want)
+				}
+				b.redis.FlushDB(t.Context())
+			}
+		}
+	}
+}
+
 // written returns what an enqueued task left in Redis, but not when.
 func written(t *testing.T, b bench, k Task) []any {
 	t.Helper()

@@ -2,7 +2,8 @@
 --
 -- KEYS[1] message hash, then the keys of asynq's acknowledgement
 -- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason hold text references
--- ARGV: keep_key window line contended line_due keep_content dialogue_of dialogue acks events...
+-- ARGV: keep_key window line contended line_due keep_content dialogue_of dialogue
+-- ARGV: tasks task_prefix task_head task_tail task_now acks events...
 --   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
 --               held: delayed until what it waits for is there (unhold.lua)
@@ -18,12 +19,14 @@
 --   dialogue    SMTP dialogue of the attempt, whose last number in the log is dialogue_of; '': none is kept
 --   keep_key    seconds for which the idempotency key of a message that ends is kept
 --   keep_content  seconds for which the content of a message that was sent is kept; '': it is deleted
+--   tasks, task_prefix, task_head, task_tail, task_now  the form of the tasks of followers, see enqueue_form; '': the
+--               caller queues them
 --   acks        how many arguments asynq's acknowledgement of the task has, which stand before the events; '': the caller
 --               returns its verdict to the queue
 -- Answer: OK followers acknowledged
 -- Answer: LOST state
---   OK    followers: messages of the backlog whose tasks are to be queued now, each with its epoch. They come together
---         when a third of the window is free, because that costs less
+--   OK    followers: messages of the backlog whose tasks the caller is to queue now, each with its epoch. They come
+--         together when a third of the window is free, because that costs less
 --   LOST  another attempt has begun, or the message is gone
 -- Atomic because a result without its event would go unreported, and an event without its result would be wrong.
 --
@@ -82,7 +85,9 @@ emit_all(events + (tonumber(acks) or 0))
 local leaves = outcome ~= 'held' and outcome ~= 'released'
 local backlog = leaves and redis.call('ZCARD', backlog_key(at)) or 0
 if contended ~= '1' then
-  followers = table.concat(follow(at, backlog, window, math.max(1, math.floor(window / 3)), now, line), ' ')
+  local form = tasks ~= '' and {tasks, task_prefix, task_head, task_tail, task_now}
+  local woken = follow(at, backlog, window, math.max(1, math.floor(window / 3)), now, line, form)
+  if not form then followers = table.concat(woken, ' ') end
 elseif backlog > 0 and redis.call('EXISTS', held_key(line)) == 0 then
   line_up(at, line, reason, line_due)
 end

@@ -371,23 +371,28 @@ local function note_addressed(id, notes, keep)
   end
 end
 
--- wake gives the message a new epoch, whose task id no older task has, and notes that its task is not queued yet.
-local function wake(id, now)
+-- wake gives the message a new epoch, whose task id no older task has. It queues the task if form is given
+-- (enqueue_form), else it notes that the task is not queued yet.
+local function wake(id, now, form)
   local epoch = redis.call('HINCRBY', message_key(id), 'epoch', 1)
-  redis.call('ZADD', prefix .. 'unqueued', now, id)
+  if form then
+    enqueue_form(form, string.format('%s.%.0f', id, epoch))
+  else
+    redis.call('ZADD', prefix .. 'unqueued', now, id)
+  end
   return tostring(epoch)
 end
 
 -- follow takes the oldest messages out of the backlog and wakes them, if the window has room for at least `least` of
 -- them, and no message waits in the line, if one is given. backlog is how many messages it has. It returns their ids and
--- epochs in turns. The caller enqueues their tasks.
-local function follow(at, backlog, window, least, now, line)
+-- epochs in turns. The caller enqueues their tasks, unless form is given.
+local function follow(at, backlog, window, least, now, line, form)
   if backlog == 0 then return {} end
   local room, woken = window - under_way(at, backlog), {}
   if room < least or line and redis.call('EXISTS', held_key(line)) == 1 then return woken end
   local oldest = redis.call('ZPOPMIN', backlog_key(at), room)
   for i = 1, #oldest, 2 do
-    woken[i], woken[i + 1] = oldest[i], wake(oldest[i], now)
+    woken[i], woken[i + 1] = oldest[i], wake(oldest[i], now, form)
   end
   return woken
 end
