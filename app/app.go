@@ -36,7 +36,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
 	"github.com/postroom/postroom/internal/signedtoken"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
@@ -76,7 +76,7 @@ type App struct {
 	demo       *ui.Demo
 	life       lifecycle
 	metrics    *prometheus.Registry
-	traces     *traces.Tracer // nil: off
+	traces     *telemetry.Tracer // nil: off
 	creds      *config.Credentials
 	configured []api.ConfiguredSetting
 	proxies    *peers.Proxies // those in front of the listeners
@@ -130,9 +130,7 @@ type App struct {
 // New builds Postroom from its settings. On an error it closes everything opened so far.
 func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	if o.Version == "" {
-		o.Version = "dev"
-	}
+	o.Version = cmp.Or(o.Version, "dev")
 	a := newApp(cfg, o.Version, o.Logger)
 	a.demo = o.Demo
 	for _, r := range o.Configuration {
@@ -441,7 +439,6 @@ func (a *App) queueKeep(name string) int {
 	return (n + a.db.Partitions() - 1) / a.db.Partitions()
 }
 
-// queueNames returns the names of all queues.
 func queueNames(db *redisdb.DB) []string {
 	return slices.Concat([]string{queue.Notify, queue.Documents},
 		slices.Collect(maps.Keys(spread(queue.Submit, db))), slices.Collect(maps.Keys(spread(queue.Bulk, db))))
@@ -484,17 +481,7 @@ func backoff(c *config.Config) queue.Backoff {
 
 // orNone returns d, or -1 for 0. A retention of 0 in the settings keeps nothing; package outbox expects -1
 // for that.
-func orNone(d time.Duration) time.Duration {
-	if d == 0 {
-		return -1
-	}
-	return d
-}
+func orNone(d time.Duration) time.Duration { return cmp.Or(d, -1) }
 
 // orNever returns d, or the longest duration for 0. A webhooks.disableAfter of 0 never disables.
-func orNever(d time.Duration) time.Duration {
-	if d == 0 {
-		return math.MaxInt64
-	}
-	return d
-}
+func orNever(d time.Duration) time.Duration { return cmp.Or(d, math.MaxInt64) }

@@ -36,7 +36,7 @@ func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := accountsView{Accounts: got.Accounts}
-	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: endpointsPerPage, path: "/accounts"}
+	view.Pager = pager{got.PageNumbers, endpointsPerPage, "/accounts", nil}
 	return u.showAccounts(w, r, "Accounts", view)
 }
 
@@ -78,7 +78,6 @@ func (u *UI) mailSender(w http.ResponseWriter, r *http.Request) error {
 		"A mail to %s asks whether %s may send as it. Its link works for a day.", info.Sender, account)
 }
 
-// accountView is the page of an account.
 type accountView struct {
 	api.AccountInfo
 	Usage   api.Usage

@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// digestKindsView is the page of all kinds.
 type digestKindsView struct {
 	Account string // whose; empty: of all
 	Trouble string // why there are none; empty: they were read
@@ -20,7 +19,6 @@ type digestKindsView struct {
 	Pager   pager
 }
 
-// digestKindRow is one kind.
 type digestKindRow struct {
 	api.DigestKindInfo
 	Words string // when it is mailed; empty: as the settings say
@@ -51,8 +49,7 @@ func (u *UI) kinds(w http.ResponseWriter, r *http.Request) error {
 	for _, kind := range got.Kinds {
 		v.Kinds = append(v.Kinds, u.kindRow(kind))
 	}
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/digests/kinds",
-		values: values(map[string]string{"account": account})}
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/digests/kinds", values(map[string]string{"account": account})}
 	return u.show(w, r, status, "digestkinds", "Kinds of digests", v)
 }
 
@@ -64,7 +61,6 @@ func (u *UI) kindRow(kind api.DigestKindInfo) digestKindRow {
 	return row
 }
 
-// digestKindView is the form of a kind.
 type digestKindView struct {
 	formValues
 	Kind    *digestKindRow // nil: a new one
@@ -122,7 +118,6 @@ func (u *UI) kind(w http.ResponseWriter, r *http.Request) error {
 	return u.showKindForm(w, r, &info, kindValues(info), nil)
 }
 
-// kindValues returns what the form of a kind has.
 func kindValues(k api.DigestKindInfo) url.Values {
 	var titles []string
 	for _, tag := range slices.Sorted(maps.Keys(k.Title)) {

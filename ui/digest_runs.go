@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,9 +20,8 @@ type digestRunsView struct {
 	States  []string
 	Trouble string // why there are none; empty: they were read
 	Runs    []api.DigestRun
-	Next    string // URL of the next rows; empty: none
-	Top     string // URL of the first rows; empty: these are the first
-	Part    string // URL of the rows, for the script; empty: nothing changes by itself
+	cursorPager
+	Part string // URL of the rows, for the script; empty: nothing changes by itself
 }
 
 // Any reports whether there is a filter.
@@ -77,18 +77,13 @@ func (u *UI) digestRuns(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	v.Runs = got.Runs
-	if got.Cursor != "" {
-		v.Next = v.at("cursor", got.Cursor)
-	}
-	if q.Cursor != "" {
-		v.Top = v.at("", "")
-	} else if v.Trouble == "" {
+	v.cursorPager = cursors(func(cursor string) string { return v.at("cursor", cursor) }, q.Cursor, got.Cursor)
+	if q.Cursor == "" && v.Trouble == "" {
 		v.Part = v.at("part", "rows")
 	}
 	return u.show(w, r, status, "digestruns", "Runs of digests", v)
 }
 
-// digestRunView is the page of one run.
 type digestRunView struct{ api.DigestRun }
 
 // Live reports whether the run may change by itself.
@@ -129,8 +124,5 @@ func runReason(reason string) string {
 		"left": "the recipient left", "erased": "the person was erased", "address": "there is no address",
 		"template": "the template fails", "cancelled": "its mail was cancelled",
 	}[reason]
-	if words == "" {
-		return reason
-	}
-	return words
+	return cmp.Or(words, reason)
 }

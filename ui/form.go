@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 )
 
@@ -28,12 +28,7 @@ type formField struct {
 }
 
 // Length is the largest number of characters.
-func (f formField) Length() int {
-	if f.Most == 0 {
-		return 256
-	}
-	return f.Most
-}
+func (f formField) Length() int { return cmp.Or(f.Most, 256) }
 
 // formGroup is a part of a form with a heading.
 type formGroup struct {
@@ -73,9 +68,10 @@ func (f *form) fill(v url.Values) {
 	}
 }
 
-// refuse puts what is wrong beside the fields, and returns the status of the answer; nil: nothing is wrong.
-// Errors that are no refusals are returned.
-func (f *form) refuse(r *http.Request, refused error) (status int, _ error) {
+// refuse fills in what was typed, puts what is wrong beside the fields, and returns the status of the answer;
+// nil: nothing is wrong. Errors that are no refusals are returned.
+func (f *form) refuse(r *http.Request, typed url.Values, refused error) (status int, _ error) {
+	f.fill(typed)
 	status, words, err := formTrouble(r, refused)
 	if err != nil || refused == nil {
 		return status, err
@@ -120,17 +116,14 @@ type formReader struct {
 	wrong fault.Fields
 }
 
-func (r *formReader) text(name string) string { return strings.TrimSpace(r.Get(name)) }
+func (r *formReader) text(name string) string {
+	return strings.TrimSpace(strings.ReplaceAll(r.Get(name), "\r\n", "\n"))
+}
 
 func (r *formReader) on(name string) bool { return r.Get(name) != "" }
 
 // secret returns what was typed, or the old one.
-func (r *formReader) secret(name, old string) string {
-	if typed := r.Get(name); typed != "" {
-		return typed
-	}
-	return old
-}
+func (r *formReader) secret(name, old string) string { return cmp.Or(r.Get(name), old) }
 
 // whole returns a whole number; 0: the field is empty.
 func (r *formReader) whole(name string) int {
@@ -202,22 +195,4 @@ func limitFields() []formField {
 		{Name: "limits.perConnection", Label: "Messages on a connection", Kind: "number", Placeholder: "100",
 			Hint: "Empty: no limit, or that of the preset."},
 	}
-}
-
-func (r *formReader) limits() *api.Limits {
-	return none(api.Limits{PerSecond: r.number("limits.perSecond"), PerMinute: r.number("limits.perMinute"),
-		PerDay: r.number("limits.perDay"), Burst: r.whole("limits.burst"),
-		Connections: r.whole("limits.connections"), PerConnection: r.whole("limits.perConnection")})
-}
-
-func setLimits(f url.Values, l *api.Limits) {
-	if l == nil {
-		return
-	}
-	setNumber(f, "limits.perSecond", l.PerSecond)
-	setNumber(f, "limits.perMinute", l.PerMinute)
-	setNumber(f, "limits.perDay", l.PerDay)
-	setNumber(f, "limits.burst", float64(l.Burst))
-	setNumber(f, "limits.connections", float64(l.Connections))
-	setNumber(f, "limits.perConnection", float64(l.PerConnection))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
-// listsView is the page of all lists.
 type listsView struct {
 	Account string // whose lists; empty: of all
 	Lists   []api.ListInfo
@@ -32,12 +31,10 @@ func (u *UI) lists(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := listsView{Account: account, Lists: got.Lists}
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/lists",
-		values: values(map[string]string{"account": account})}
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/lists", values(map[string]string{"account": account})}
 	return u.show(w, r, http.StatusOK, "lists", "Lists", v)
 }
 
-// listView is the page of one list.
 type listView struct {
 	api.ListInfo
 	Mails []listMailView
@@ -125,7 +122,6 @@ func (u *UI) changeList(w http.ResponseWriter, r *http.Request) error {
 	return told(w, r, at, at, err, "Changed.")
 }
 
-// readVersion returns the version that a form was made of.
 func readVersion(f url.Values) (*int, error) {
 	n, err := strconv.Atoi(f.Get("version"))
 	if err != nil {

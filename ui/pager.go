@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/url"
 	"strconv"
+
+	"github.com/postroom/postroom/api"
 )
 
 // rowsPerPage is the number of messages on a page.
@@ -11,9 +13,10 @@ const rowsPerPage = 50
 
 // pager is the links to the pages of a list. In URLs and on the page, numbers start at 1.
 type pager struct {
-	Page, Pages, Total, Size int // Page counts from 0
-	path                     string
-	values                   url.Values
+	api.PageNumbers // Page counts from 0
+	Size            int
+	path            string
+	values          url.Values
 }
 
 // pageOf returns the page number in a URL, from 0. Without a valid one it is 0.
@@ -57,3 +60,20 @@ func (p pager) To() int { return min((p.Page+1)*p.Size, p.Total) }
 
 // Number returns the page number, from 1.
 func (p pager) Number() int { return p.Page + 1 }
+
+// cursorPager is the links of a list whose rows a cursor names.
+type cursorPager struct {
+	Next string // URL of the next rows; empty: none
+	Top  string // URL of the first rows; empty: these are the first
+}
+
+// cursors returns the links of rows. at returns the URL of those at a cursor.
+func cursors(at func(cursor string) string, here, next string) (c cursorPager) {
+	if next != "" {
+		c.Next = at(next)
+	}
+	if here != "" {
+		c.Top = at("")
+	}
+	return c
+}

@@ -49,12 +49,11 @@ func (u *UI) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values
 		return err
 	}
 	view := peopleView{People: got.People, Form: personForm(u.opts.SignOn)}
-	view.Form.fill(typed)
-	status, err := view.Form.refuse(r, refused)
+	status, err := view.Form.refuse(r, typed, refused)
 	if err != nil {
 		return err
 	}
-	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/people"}
+	view.Pager = pager{got.PageNumbers, rowsPerPage, "/people", nil}
 	return u.show(w, r, status, "people", "People", view)
 }
 
@@ -66,7 +65,6 @@ type personView struct {
 	Form form
 }
 
-// personChange returns the form that changes a person.
 func personChange(p api.PersonInfo) form {
 	f := form{Action: "/people/" + p.Person, Back: "/people", Save: "Save",
 		Twins: "PATCH /v1/people/" + p.Person + " · postroom api updatePerson " + p.Person,
@@ -138,8 +136,7 @@ func (u *UI) updatePerson(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := personView{PersonInfo: p, Form: personChange(p)}
-	view.Form.fill(r.PostForm)
-	status, err := view.Form.refuse(r, refused)
+	status, err := view.Form.refuse(r, r.PostForm, refused)
 	if err != nil {
 		return err
 	}

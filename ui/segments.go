@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// segmentsView is the page of all segments.
 type segmentsView struct {
 	Account  string // whose; empty: of all
 	Segments []api.SegmentInfo
@@ -33,9 +32,7 @@ func segmentForm(f url.Values) form {
 		fields = []formField{name, {Name: "segment", Label: "ID", Most: 63, Placeholder: "from the name"},
 			{Name: "account", Label: "Account", Placeholder: "default"}, rule}
 	}
-	out := form{Groups: []formGroup{{Fields: fields}}}
-	out.fill(f)
-	return out
+	return form{Groups: []formGroup{{Fields: fields}}}
 }
 
 // offeredSegment is a segment that the page of a campaign offers to make.
@@ -74,17 +71,15 @@ func (u *UI) showSegments(w http.ResponseWriter, r *http.Request, filled url.Val
 		return err
 	}
 	v := segmentsView{Account: account, Segments: got.Segments, Form: segmentForm(filled)}
-	status, err := v.Form.refuse(r, refused)
+	status, err := v.Form.refuse(r, filled, refused)
 	if err != nil {
 		return err
 	}
 	v.Open = refused != nil || filled.Get("rule") != ""
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/segments",
-		values: values(map[string]string{"account": account})}
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/segments", values(map[string]string{"account": account})}
 	return u.show(w, r, status, "segments", "Segments", v)
 }
 
-// segmentView is the page of one segment.
 type segmentView struct {
 	api.SegmentInfo
 	Form       form
@@ -112,7 +107,7 @@ func (u *UI) showSegment(w http.ResponseWriter, r *http.Request, filled url.Valu
 	}
 	v := segmentView{SegmentInfo: info, Form: segmentForm(filled),
 		Subscriber: strings.TrimSpace(r.URL.Query().Get("subscriber"))}
-	status, err := v.Form.refuse(r, refused)
+	status, err := v.Form.refuse(r, filled, refused)
 	if err != nil {
 		return err
 	}

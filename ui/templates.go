@@ -17,10 +17,8 @@ import (
 // templatesPerPage is how many templates a page lists.
 const templatesPerPage = 100
 
-// templateKinds are the kinds of templates.
 var templateKinds = []string{"template", "partial", "layout"}
 
-// templatesView is the page of all templates.
 type templatesView struct {
 	Kind, Account, Search string
 	Kinds                 []string
@@ -50,8 +48,8 @@ func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v.Templates = got.Templates
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: templatesPerPage, path: "/templates",
-		values: values(map[string]string{"kind": v.Kind, "account": v.Account, "search": v.Search})}
+	v.Pager = pager{got.PageNumbers, templatesPerPage, "/templates",
+		values(map[string]string{"kind": v.Kind, "account": v.Account, "search": v.Search})}
 	return u.show(w, r, http.StatusOK, "templates", "Templates", v)
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -79,27 +78,12 @@ func mailbox(name, address string) string {
 	return name + " <" + address + ">"
 }
 
-// patchOf returns the patch that changes from into to: the fields of P whose values differ.
-func patchOf[P any](from, to any) (patch P) {
-	before, after, p := reflect.ValueOf(from), reflect.ValueOf(to), reflect.ValueOf(&patch).Elem()
-	for i := range p.NumField() {
-		name := p.Type().Field(i).Name
-		if now := after.FieldByName(name); !reflect.DeepEqual(before.FieldByName(name).Interface(),
-			now.Interface()) {
-			p.Field(i).Set(reflect.New(now.Type()))
-			p.Field(i).Elem().Set(now)
-		}
-	}
-	return patch
-}
-
 // accountVerifyCmd tries the relays of an account, or any other.
 type accountVerifyCmd struct {
 	Account string `arg:"" optional:"" help:"Id of an account, whose stored login is tried, and those of its gateways; or describe a relay with --smtp."`
 	SMTP    string `name:"smtp" placeholder:"URL" help:"Relay to try, as account add takes it."`
 }
 
-// Run tries a relay from where Postroom runs.
 func (a *accountVerifyCmd) Run(s *session) error {
 	if (a.Account == "") == (a.SMTP == "") {
 		return usage("which relay? give either the id of an account or --smtp")

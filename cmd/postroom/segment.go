@@ -60,14 +60,10 @@ type segmentAddCmd struct {
 	Account string `placeholder:"ID" help:"Whose subscribers. Default: that of the token, else default."`
 }
 
-// Run adds a segment.
 func (c *segmentAddCmd) Run(s *session) error {
 	made, err := api.CreateSegment.Do(s, s.client, api.Segment{Segment: c.ID, Account: c.Account, Name: c.Name,
 		Rule: rule(c.Rule)})
-	if err != nil {
-		return err
-	}
-	return s.said(made, nil, "segment %s of account %s: %s%s", made.Segment.Segment, clean(made.Account),
+	return s.said(made, err, "segment %s of account %s: %s%s", made.Segment.Segment, clean(made.Account),
 		clean(made.Sentence), warned(made))
 }
 
@@ -97,7 +93,6 @@ type segmentUpdateCmd struct {
 	Rule string  `placeholder:"JSON" help:"Its rule."`
 }
 
-// Run changes what the flags name.
 func (c *segmentUpdateCmd) Run(s *session) error {
 	p := api.SegmentPatch{Name: c.Name}
 	if c.Rule != "" {
@@ -107,10 +102,7 @@ func (c *segmentUpdateCmd) Run(s *session) error {
 		return errNothing
 	}
 	changed, err := api.UpdateSegment.Do(s, s.client, p, c.ID)
-	if err != nil {
-		return err
-	}
-	return s.said(changed, nil, "segment %s: %s%s", changed.Segment.Segment, clean(changed.Sentence),
+	return s.said(changed, err, "segment %s: %s%s", changed.Segment.Segment, clean(changed.Sentence),
 		warned(changed))
 }
 
@@ -149,13 +141,9 @@ type segmentExplainCmd struct {
 	Subscriber string `arg:"" help:"Id or address of the subscriber."`
 }
 
-// Run prints each term of the rule, and what the subscriber has.
 func (c *segmentExplainCmd) Run(s *session) error {
 	why, err := api.ExplainSegment.Do(s, s.client, api.SegmentSubject{Subscriber: c.Subscriber}, c.ID)
-	if err != nil {
-		return err
-	}
-	return s.answer(why, nil, func() {
+	return s.answer(why, err, func() {
 		s.say("%s is %sin segment %s", clean(c.Subscriber), noteIf(!why.In, "not "), c.ID)
 		for _, t := range why.Terms {
 			holds := "no "

@@ -39,7 +39,6 @@ const (
 	optInSingle = "single"
 )
 
-// storedList is a list as it is stored.
 type storedList struct {
 	api.List
 	Number  uint32 `json:"number"`
@@ -83,10 +82,7 @@ func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.List
 	if bound != "" && in.Account != bound {
 		return api.ListInfo{}, notYours(in.Account)
 	}
-	in.ListID = strings.ToLower(in.ListID)
-	if in.ListID == "" {
-		in.ListID = IDFromName("list", in.Name)
-	}
+	in.ListID = cmp.Or(strings.ToLower(in.ListID), IDFromName("list", in.Name))
 	in.OptIn = cmp.Or(in.OptIn, optInDouble)
 	if err := checkList(&in); err != nil {
 		return api.ListInfo{}, err
@@ -233,11 +229,9 @@ func (l *Lists) Page(ctx context.Context, bound string, q api.ListQuery) (api.Li
 	if err != nil {
 		return api.ListPage{}, err
 	}
-	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
-	from := min(max(0, q.Page)*size, len(mine))
-	shown, err := l.shown(ctx, mine[from:min(from+size, len(mine))])
-	return api.ListPage{Total: len(mine), Page: max(0, q.Page), Pages: (len(mine) + size - 1) / size,
-		Lists: shown}, err
+	numbers, from, end := q.Of(len(mine))
+	shown, err := l.shown(ctx, mine[from:end])
+	return api.ListPage{PageNumbers: numbers, Lists: shown}, err
 }
 
 // shown returns lists with their counts, which are read with one round trip.

@@ -30,7 +30,6 @@ type filter struct {
 	createdFrom, createdEnd uint32        // 0: not bounded
 }
 
-// filterOf returns the filter of a query.
 func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.SubscriberQuery) (filter, error) {
 	account, err := requestAccount(bound, q.Account)
 	if err != nil {
@@ -46,14 +45,10 @@ func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.Subscrib
 		return f, invalid("listId", "is required with state: the state on which list")
 	}
 	if q.ListID != "" {
-		list, err := s.Lists.Find(ctx, q.ListID)
-		if err == nil && list.Account != account {
-			err = listNotFound(q.ListID)
-		}
-		if err != nil {
+		var err error
+		if f.list, err = s.Lists.of(ctx, account, q.ListID); err != nil {
 			return f, err
 		}
-		f.list = list
 	}
 	if q.Segment != "" {
 		r, rule, err := s.Segments.find(ctx, bound, q.Segment)
