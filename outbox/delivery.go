@@ -59,10 +59,10 @@ type claim struct {
 	row
 	lapsed      string // the attempts in no log yet whose worker died, see expire_leases.lua
 	began       time.Time
-	lost        int                    // attempts whose worker died before the dot
-	oldDoubts   int                    // doubts before the last replay
-	content     smtpsend.Body          // unset with shared content until it is rendered
-	quick       []byte                 // see body
+	lost        int           // attempts whose worker died before the dot
+	oldDoubts   int           // doubts before the last replay
+	content     smtpsend.Body // unset with shared content until it is rendered
+	quick       quick
 	personal    render.Personalization // beside the shared content
 	unopened    error                  // of personal; nil: it was unpacked
 	text        string                 // as it was rendered

@@ -13,39 +13,41 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
+// quick is a content that was packed for leaving immediately, with the beginning of its packed form. An attempt
+// may change the content that it sends, so this is the one that was stored.
+type quick struct{ content, head []byte }
+
 // body is the content of a message for the sender. If packed is empty, it is read from Redis as it is sent.
-// quick is the beginning of a content that was packed for leaving immediately.
-func (d *Delivery) body(partition int, id, packed string, size int) (_ smtpsend.Body, quick []byte) {
+func (d *Delivery) body(partition int, id, packed string, size int) (_ smtpsend.Body, q quick) {
 	name := contentName(id)
 	switch {
 	case packed == "":
 		return stored{codec: d.codec, name: name, size: size, packed: func(ctx context.Context) io.ReaderAt {
 			return pieces{ctx: ctx, store: d.store, id: id, key: d.keys.content(partition, id)}
-		}}, nil
+		}}, q
 	case size > small:
 		return stored{codec: d.codec, name: name, size: size,
-			packed: func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}, nil
+			packed: func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}, q
 	}
 	raw := []byte(packed)
 	content, err := d.codec.unpack(raw, name, size)
 	if err != nil {
-		return stored{size: max(size, 1), err: err}, nil
+		return stored{size: max(size, 1), err: err}, q
 	}
 	if isQuick(raw) {
-		quick = raw[:min(len(raw), seal.BoxHead)]
+		q = quick{content, raw[:min(len(raw), seal.BoxHead)]}
 	}
-	return smtpsend.Bytes(content), quick
+	return smtpsend.Bytes(content), q
 }
 
 // repack packs a content again that was packed for leaving immediately, because its message stays. Without
 // it, the content takes more memory.
 func (d *Delivery) repack(ctx context.Context, c *claim) {
-	content, ok := c.content.(smtpsend.Bytes)
-	if c.quick == nil || !ok {
+	if c.quick.head == nil {
 		return
 	}
 	_, err := resealScript.RunReplicated(ctx, d.DB, []string{d.keys.content(c.partition, c.id)},
-		resealArgs{ID: c.id, Former: c.quick, Value: d.codec.pack(content, contentName(c.id), false)})
+		resealArgs{ID: c.id, Former: c.quick.head, Value: d.codec.pack(c.quick.content, contentName(c.id), false)})
 	if err != nil {
 		d.log.DebugContext(ctx, "content not packed again", "message_id", c.id, "error", err)
 	}

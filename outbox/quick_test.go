@@ -50,6 +50,21 @@ func TestOnlyWhatLeavesImmediatelyIsPackedQuickly(t *testing.T) {
 	}
 }
 
+// TestWhatIsPackedAgainIsWhatWasAccepted: an attempt adds headers to a copy. What is packed again is the content
+// that was stored, so that the next attempt can add them.
+func TestWhatIsPackedAgainIsWhatWasAccepted(t *testing.T) {
+	t.Parallel()
+	b := setupMarked(t, Options{})
+	b.sender.replies = map[string]string{"b@x.test": "451 4.2.1 later"}
+	a, err := b.Intake.Submit(t.Context(), api.SubmitRequest{Raw: []byte(rawHTML), ListID: "news"})
+	must(t, err)
+	accepted := string(mustContent(t, b, a.QueueID))
+	b.deliver(t, a.QueueID)
+	if got := string(mustContent(t, b, a.QueueID)); got != accepted {
+		t.Errorf("stored is\n%s\naccepted was\n%s", got, accepted)
+	}
+}
+
 // TestQuickContentsComeBack, of any size, and only if they are not too large.
 func TestQuickContentsComeBack(t *testing.T) {
 	t.Parallel()
