@@ -122,8 +122,8 @@ func (d *Delivery) Take(ctx context.Context, t queue.Take) (queue.Taken, error) 
 	return queue.Taken{Task: b.answer.Task, ID: b.answer.TaskID, Left: b.answer.Left, Begun: b}, err
 }
 
-// begin claims the message, unless Take did. If it can't be begun now, the claim is nil, and the verdict is for
-// its task.
+// begin claims the message, unless Take did. If it can't be begun now, the claim is nil, and the verdict is
+// for its task.
 func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict, error) {
 	partition, err := d.place(id)
 	if err != nil {

@@ -141,7 +141,8 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 // queuesFollowers has finish.lua queue the tasks of the messages that follow.
 func (d *Delivery) queuesFollowers(ctx context.Context, c *claim, args *finishArgs) error {
 	f, err := d.Queue.Form(ctx, laneQueue(c.lane, c.partition), TaskDeliver)
-	args.Tasks, args.TaskPrefix, args.TaskHead, args.TaskTail, args.TaskNow = f.Tasks, f.Prefix, f.Head, f.Tail, f.Now
+	args.Tasks, args.TaskPrefix, args.TaskHead, args.TaskTail = f.Tasks, f.Prefix, f.Head, f.Tail
+	args.TaskNow = f.Now
 	return err
 }
 

@@ -246,8 +246,8 @@ func TestATakeWithoutAnAnswer(t *testing.T) {
 	b.sentOnce(t, id, asked.Load())
 }
 
-// TestFollowersAreQueuedWithTheEnd: the tasks of the messages that leave the backlog are there once the message
-// before them has left, and none of them is noted as not queued.
+// TestFollowersAreQueuedWithTheEnd: the tasks of the messages that leave the backlog are there once the
+// message before them has left, and none of them is noted as not queued.
 func TestFollowersAreQueuedWithTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Window: 3})

@@ -59,8 +59,8 @@ type run struct {
 
 func (c *ackClient) newRun(ctx context.Context, key string) *run {
 	begun, _ := c.begun.LoadAndDelete(key)
-	return &run{begun: begun, acks: c, key: key, task: ctx, verdict: make(chan error, 1), asked: make(chan call, 1),
-		ended: make(chan struct{})}
+	return &run{begun: begun, acks: c, key: key, task: ctx, verdict: make(chan error, 1),
+		asked: make(chan call, 1), ended: make(chan struct{})}
 }
 
 // end notes that the handler has returned. asynq may know the verdict already.

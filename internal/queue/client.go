@@ -119,8 +119,8 @@ func (c *Client) Step(ctx context.Context, t Task) (Step, error) {
 }
 
 // Form is what the tasks of one type in one queue have in common, for a script that has [StepLua] among its
-// preludes. Its function enqueue_form enqueues a task that is due, whose ID only the script knows. It takes the
-// fields of a Form, in order, and the ID.
+// preludes. Its function enqueue_form enqueues a task that is due and whose ID only the script knows. Its
+// arguments are the fields of a Form, in order, as one table, and the ID.
 type Form struct {
 	Tasks, Prefix string // the key of the queue, and the beginning of that of a task
 	Head, Tail    string // of a task as asynq stores it, before and after its ID and the length of that

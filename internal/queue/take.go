@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Take is asynq's look for a task of a queue, as a part of a script that has Lua among its preludes: a task is
-// then taken and its work begun in one step.
+// Take is asynq's look for a task of a queue, as a part of a script that has Lua among its preludes: a task
+// is then taken and its work begun in one step.
 type Take struct {
 	Queue string
 	// the function take(KEYS, ARGV), which returns the task, or nothing, and how many are left; and the function

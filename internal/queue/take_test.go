@@ -75,8 +75,8 @@ func TestATakeBeginsTheWork(t *testing.T) {
 		t.Error(d)
 	}
 	until(t, "all are done", func() bool { return b.hashes(t) == 0 })
-	if begun := b.redis.LRange(t.Context(), "begun", 0, -1).Val(); !cmp.Equal(begun, []string{"a.1", "a.2", "a.3"}) {
-		t.Errorf("begun %v", begun)
+	if n := b.redis.LLen(t.Context(), "begun").Val(); n != 3 {
+		t.Errorf("%d begun", n)
 	}
 	if Begun(t.Context()) != nil {
 		t.Error("something is begun outside of a handler")

@@ -34,10 +34,10 @@ if id == '' then
   if not task then return NONE end
   task_id = taken(keys)
   id = string.match(task_id, '^[^.]*')
+  KEYS[1] = message_key(id)
 end
-local key = message_key(id)
 local version = #KEYS > 1 + (tonumber(take_keys) or 0) and KEYS[2]
-local m = redis.call('HMGET', key, 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
+local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
   'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank', 'woken', 'size', 'epoch', 'putOff')
 if not m[1] then return GONE end
 if m[1] == 'failed' then return FAILED end
@@ -50,7 +50,7 @@ at.queued = at.state == 'waiting' and m[25] ~= m[26] -- it is in no backlog: the
 local backlog = not m[16] and not at.queued and redis.call('ZCARD', backlog_key(at))
 if backlog and is_full(at, under_way(at, backlog), window) then
   if at.state ~= 'waiting' then
-    redis.call('HSET', key, 'state', 'waiting', 'putOff', m[25])
+    redis.call('HSET', KEYS[1], 'state', 'waiting', 'putOff', m[25])
     move(id, at, 'waiting')
   end
   put_off(at, id, backlog)
@@ -63,8 +63,8 @@ local lost, doubts, scheduled, lane, created = m[9] or '0', m[10] or '0', m[11],
 local fence, reservation, urgent = tostring(tonumber(m[14]) + 1), m[15] or '', m[16] or ''
 local old_doubts, shared = m[19] or '0', m[20] or ''
 move(id, at, 'active', lease_until)
-redis.call('HSET', key, 'state', 'active', 'fence', fence, 'lease', lease_until, 'began', now, 'doubt', '')
-if m[15] or m[16] or m[17] or m[23] then redis.call('HDEL', key, 'reservation', 'urgent', 'reason', 'held', 'woken') end
+redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', lease_until, 'began', now, 'doubt', '')
+if m[15] or m[16] or m[17] or m[23] then redis.call('HDEL', KEYS[1], 'reservation', 'urgent', 'reason', 'held', 'woken') end
 local passes = (m[16] or m[23] or at.rank == '-1') and '1' or ''
 -- a message that is small needs no look at how small its content was packed
 local small = shared ~= '' or tonumber(m[24] or content_most) < tonumber(content_most) or
