@@ -9,15 +9,19 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // asynq polls: each of its servers asks each of its queues for a task every few milliseconds. That cost an
 // idle process a tenth of a core, and a task half an interval. So whatever adds a task to an empty queue
 // announces it on wakeTopic, and a server whose queues are known to be empty waits here for an announcement,
-// inside its poll. Announcements may be lost, so Redis is asked at least every askEvery.
+// inside its poll. Announcements may be lost, so the process looks every lookEvery whether any of the lists
+// exists, and asks for tasks at least every askEvery.
 const (
 	wakeTopic = "asynq:wake" // pub/sub channel of the pending lists that got a task
-	askEvery  = time.Second
+	lookEvery = time.Second
+	askEvery  = 30 * time.Second
 
 	// A busy queue is often empty for a moment. Then its tasks are collected for restAfter, and taken together:
 	// that saves an announcement and two round trips for each.
@@ -43,7 +47,7 @@ func announcing(source string, keys []string) string {
 
 // announce reports that a queue has a task, or may be worked on again.
 func announce(ctx context.Context, c redis.UniversalClient, queue string) {
-	_ = c.Publish(ctx, wakeTopic, stateKey(queue, Waiting)).Err() // else it is found within askEvery
+	_ = c.Publish(ctx, wakeTopic, stateKey(queue, Waiting)).Err() // else it is found within lookEvery
 }
 
 func isPending(key string) bool { return strings.HasSuffix(key, "}:"+string(Waiting)) }
@@ -148,6 +152,13 @@ func (e *emptyQueues) listen(ctx context.Context, c redis.UniversalClient) {
 				e.wake(m.Payload)
 			}
 		}
+	}
+}
+
+// look wakes a server for each list that has tasks, until ctx ends.
+func (e *emptyQueues) look(ctx context.Context, looks *redisdb.Looks, key string) {
+	for tasks := looks.For(key); tasks.Pause(ctx, lookEvery); {
+		e.wake(key)
 	}
 }
 
@@ -258,7 +269,9 @@ return {task, redis.call("LLEN", KEYS[1])}`)
 type pollingClient struct {
 	*ackClient
 	servers *pollers
+	chores  bool // it does what one server of the pool does for all
 	delayed *delayedSets
+	beats   beats
 	take    atomic.Pointer[redis.Script] // nil: asynq has not told its source yet
 }
 
@@ -270,13 +283,13 @@ func (c *pollingClient) Eval(ctx context.Context, source string, keys []string, 
 		c.take.Store(taking(source))
 		return c.EvalSha(ctx, "", keys, args...)
 	}
-	return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.Eval(ctx, source, keys, args...) })
+	return c.run(ctx, keys, args, func() *redis.Cmd { return c.ackClient.Eval(ctx, source, keys, args...) })
 }
 
 // EvalSha runs a script for asynq.
 func (c *pollingClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	if !isTake(keys) {
-		return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.EvalSha(ctx, sha, keys, args...) })
+		return c.run(ctx, keys, args, func() *redis.Cmd { return c.ackClient.EvalSha(ctx, sha, keys, args...) })
 	}
 	take := c.take.Load()
 	if take == nil {
@@ -296,9 +309,15 @@ func (c *pollingClient) EvalSha(ctx context.Context, sha string, keys []string, 
 }
 
 // run makes a call, if it has to be made, and announces a task that it put into a pending list.
-func (c *pollingClient) run(ctx context.Context, keys []string, call func() *redis.Cmd) *redis.Cmd {
-	if isForward(keys) && c.delayed.empty(ctx, c.UniversalClient) {
+func (c *pollingClient) run(ctx context.Context, keys []string, args []any, call func() *redis.Cmd) *redis.Cmd {
+	switch {
+	case isBeat(keys, args):
+		return c.beat(ctx, keys, args, call)
+	case isForward(keys) && c.delayed.empty(ctx):
 		return redis.NewCmdResult(int64(0), nil)
+	case len(keys) == 1 && (strings.HasSuffix(keys[0], "}:aggregation_sets") ||
+		!c.chores && strings.HasSuffix(keys[0], "}:lease")):
+		return redis.NewCmdResult([]any{}, nil) // nothing is aggregated; another server looks for expired leases
 	}
 	at := slices.IndexFunc(keys, isPending)
 	if at < 0 {
@@ -306,7 +325,7 @@ func (c *pollingClient) run(ctx context.Context, keys []string, call func() *red
 	}
 	cmd := call()
 	if cmd.Err() == nil && !isNothing(cmd) {
-		_ = c.Publish(ctx, wakeTopic, keys[at]).Err() // else it is found within askEvery
+		_ = c.Publish(ctx, wakeTopic, keys[at]).Err() // else it is found within lookEvery
 	}
 	return cmd
 }
