@@ -374,7 +374,7 @@ func (a *App) buildWorkers(context.Context) error {
 			{Name: queue.Notify, Queues: map[string]int{queue.Notify: 1}, Workers: c.Workers.Notify},
 		},
 		Keep: a.queueKeep, KeepBuried: c.DeadLetters.Retention == 0, Grace: c.Shutdown.Grace, Logger: a.log,
-		Metrics: a.metrics, Scripts: a.db.Shared(),
+		Metrics: a.metrics, Scripts: a.db.Shared(), Looks: a.db.Looks(),
 	})
 	if err != nil {
 		return err

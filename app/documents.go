@@ -123,7 +123,7 @@ func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 		queue.ServerOptions{
 			Pools: []queue.Pool{{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1},
 				Workers: a.cfg.Workers.Documents}},
-			Keep: a.queueKeep, Grace: a.cfg.Shutdown.Grace, Logger: a.log,
+			Keep: a.queueKeep, Grace: a.cfg.Shutdown.Grace, Logger: a.log, Looks: a.db.Looks(),
 		})
 	if err != nil {
 		return fmt.Errorf("make the workers of the search index: %w", err)

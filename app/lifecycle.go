@@ -13,7 +13,7 @@ import (
 type runner struct {
 	name    string
 	run     func(context.Context) error
-	follows bool // it follows a stream, and ends when its last read does: half a second after its context
+	follows bool // it follows a stream, and ends with its last read: up to half a second after its context
 }
 
 // lifecycle starts parts in the order they were added and stops them in reverse order, one at a time. Parts

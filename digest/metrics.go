@@ -74,6 +74,9 @@ type State struct {
 
 // State returns what waits and works.
 func (b *base) State(ctx context.Context) (s State, _ error) {
+	if any, err := b.DB.AnyExists(ctx, shardKeys()...); err == nil && !any {
+		return s, nil
+	}
 	pipe := b.DB.Client().Pipeline()
 	var counts [2][shards]*redis.IntCmd
 	var oldest [shards]*redis.ZSliceCmd

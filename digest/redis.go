@@ -46,6 +46,14 @@ func recipientsKey(shard int, account string) string {
 // runsKey is the key of the index of the runs of an account in a shard. The state follows.
 func runsKey(shard int, account string) string { return redisdb.Key(shard, "digest-runs", account) }
 
+// shardKeys returns the keys of which one exists while any digest is planned or made.
+func shardKeys() (keys []string) {
+	for shard := range shards {
+		keys = append(keys, dueKey(shard), openKey(shard))
+	}
+	return keys
+}
+
 func dueKey(shard int) string    { return redisdb.Key(shard, "digest-due") }
 func openKey(shard int) string   { return redisdb.Key(shard, "digest-open") }
 func fencesKey(shard int) string { return redisdb.Key(shard, "digest-fences") }

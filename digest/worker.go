@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	lookEvery  = 500 * time.Millisecond // between two looks for what is due
-	mostClaims = 6                      // of each shard at a time: about 100 in all
-	giveUp     = 30 * time.Second       // for the steps of one run; its lease is renewed no longer
+	lookEvery  = time.Second      // between two looks for what is due
+	mostClaims = 6                // of each shard at a time: about 100 in all
+	giveUp     = 30 * time.Second // for the steps of one run; its lease is renewed no longer
 )
 
 // worker mails what is due.
@@ -55,6 +55,7 @@ func (w *worker) claim(ctx, work context.Context) {
 	}
 	defer workers.Wait()
 	defer close(due)
+	planned := w.DB.Looks().For(shardKeys()...)
 	for ctx.Err() == nil {
 		found, err := w.look(ctx)
 		if err != nil {
@@ -64,7 +65,7 @@ func (w *worker) claim(ctx, work context.Context) {
 			due <- j
 		}
 		if len(found) == 0 {
-			redisdb.Pause(ctx, lookEvery)
+			planned.Pause(ctx, lookEvery)
 		}
 	}
 }
@@ -89,11 +90,7 @@ const freshFor = time.Second
 // look claims what is due in all shards, in one round trip, unless the queue is paused. Another one reads its
 // recipients.
 func (w *worker) look(ctx context.Context) (found []job, _ error) {
-	var keys []string
-	for shard := range shards {
-		keys = append(keys, dueKey(shard), openKey(shard))
-	}
-	if any, err := w.DB.AnyExists(ctx, keys...); err == nil && !any { // an error may be of one node of a Cluster
+	if any, err := w.DB.AnyExists(ctx, shardKeys()...); err == nil && !any { // an error may be of one node of a Cluster
 		return nil, nil
 	}
 	resting, err := w.Resting(ctx)

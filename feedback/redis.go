@@ -131,6 +131,16 @@ func (s store) waiting(ctx context.Context, p int, stream string) (int64, error)
 	return n, nil
 }
 
+// postponed returns the keys of the facts that will be looked up again.
+func (s store) postponed() (keys []string) {
+	for p := range s.db.Partitions() {
+		for _, stream := range streams() {
+			keys = append(keys, waitingKey(p, stream))
+		}
+	}
+	return keys
+}
+
 // again puts due facts back into their streams, at most most of each, and reports whether there are more.
 func (s store) again(ctx context.Context, now time.Time, most int) (more bool, err error) {
 	pipe := s.db.Pipeline()

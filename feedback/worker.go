@@ -251,7 +251,8 @@ func (f *Feedback) lookAgain(ctx context.Context) {
 	if len(f.opts.LookupDelays) > 0 {
 		every = min(every, f.opts.LookupDelays[0])
 	}
-	for redisdb.Pause(ctx, every) {
+	postponed := f.DB.Looks().For(f.keys.postponed()...)
+	for postponed.Pause(ctx, every) {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
 			if more, err = f.keys.again(ctx, f.opts.Now(), workBatch); err != nil {

@@ -27,20 +27,15 @@ const (
 	countLease = 30 * time.Second
 )
 
-// keep looks at the live campaigns once a second, and when this process changed one's state, until ctx ends.
-// Every process does: what one does, the others find done.
+// keep looks at the live campaigns once a second while there are any, and when this process changed one's
+// state, until ctx ends. Every process does: what one does, the others find done.
 func (c *Campaigns) keep(ctx context.Context) {
 	defer c.counts.Wait()
 	for {
 		if err := c.look(ctx); err != nil && ctx.Err() == nil {
 			c.log.WarnContext(ctx, "campaigns not looked at; tried again soon", "error", err)
-		}
-		soon := time.NewTimer(keepEvery)
-		select {
-		case <-soon.C:
-		case <-c.changed:
-			soon.Stop()
-		case <-ctx.Done():
+			redisdb.Pause(ctx, keepEvery)
+		} else if !c.live.Pause(ctx, keepEvery) {
 			return
 		}
 	}

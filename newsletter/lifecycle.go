@@ -190,10 +190,7 @@ func (c *Campaigns) turned(ctx context.Context, id string, one *campaign, err er
 		return api.CampaignRun{}, err
 	}
 	err = c.settled(ctx, one)
-	select {
-	case c.changed <- struct{}{}:
-	default: // it was told already
-	}
+	c.live.Wake()
 	return ran(one), err
 }
 

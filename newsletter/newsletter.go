@@ -89,7 +89,7 @@ type Campaigns struct {
 	metrics   *metrics
 	log       *slog.Logger
 	scheduler *scheduler    // whose turn it is
-	changed   chan struct{} // a campaign's state was: the dispatcher looks at once
+	live      *redisdb.Work // there are live campaigns
 
 	// The dispatcher's: it begins what is due, lets workers mail batches, and ends runs.
 	held     *lease.Set[*sendlog.Batch]               // that are mailed by this process
@@ -110,7 +110,7 @@ func New(p Parts, o Options) (*Campaigns, error) {
 	o = o.withDefaults()
 	c := &Campaigns{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
 		scheduler: &scheduler{scans: map[string]*scan{}, reservations: map[string]*reservations{}},
-		changed:   make(chan struct{}, 1)}
+		live:      p.DB.Looks().For(liveKey())}
 	c.store = records.New(p.DB, nil, records.Kind[stored]{
 		Key: "campaign", Index: "campaigns", Name: "campaign", Code: codeChanged, Missing: notFound,
 		Secrets: func(*stored) []records.Secret { return nil },

@@ -122,6 +122,9 @@ func (s *sweeper) owed(ctx context.Context, p int, now time.Time) error {
 	return nil
 }
 
+// comparedStates are the states in which a message has a task.
+var comparedStates = []string{stateWaiting, stateScheduled, stateDelayed}
+
 // compare compares records with their tasks, a part of each index in every round. A message whose task is
 // missing gets a new one: an operator emptied the queue, or Redis lost its keys.
 func (s *sweeper) compare(ctx context.Context) error {
@@ -131,21 +134,14 @@ func (s *sweeper) compare(ctx context.Context) error {
 		return err
 	}
 	now := s.d.clock.Now()
-	states := []string{stateWaiting, stateScheduled, stateDelayed}
 	for p := range s.d.DB.Partitions() {
-		var indexes []string
-		for _, lane := range lanesOf(queue.Submit) {
-			for _, state := range states {
-				indexes = append(indexes, s.d.keys.index(p, string(lane), state))
-			}
-		}
-		if any, err := s.d.DB.AnyExists(ctx, indexes...); err != nil {
+		if any, err := s.d.DB.AnyExists(ctx, s.d.keys.compared(p)...); err != nil {
 			return err
 		} else if !any {
 			continue
 		}
 		for _, lane := range lanesOf(queue.Submit) {
-			for _, state := range states {
+			for _, state := range comparedStates {
 				if err := s.match(ctx, p, lane, state, now); err != nil {
 					return err
 				}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Outbox accepts messages and delivers them. It is safe for concurrent use, and any number of processes may
@@ -51,26 +53,30 @@ func (o *Outbox) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { o.Delivery.leases.Run(ctx) })
 	wg.Go(func() { o.store.queued.run(ctx) })
-	wg.Go(func() { o.repeat(ctx, ratesEvery, "rates", o.Counts.countNew) })
-	wg.Go(func() { o.repeat(ctx, sweepEvery, "mend", sweeper.mend) })
-	wg.Go(func() { o.repeat(ctx, sweepEvery, "compare", sweeper.compare) })
-	wg.Go(func() { o.repeat(ctx, retentionCheck, "retention", retention.check) })
+	swept, compared := o.store.work(keys.swept), o.store.work(keys.compared)
+	wg.Go(func() { o.repeat(ctx, "mend", sweeper.mend, swept.Pause, sweepEvery) })
+	wg.Go(func() { o.repeat(ctx, "compare", sweeper.compare, compared.Pause, sweepEvery) })
+	wg.Go(func() { o.repeat(ctx, "retention", retention.check, redisdb.Pause, retentionCheck) })
+	wg.Go(func() { o.repeat(ctx, "clock", o.store.calibrate, redisdb.Pause, calibrateEvery) })
+	for p := range o.store.DB.Partitions() {
+		c := counting{Counts: o.Counts, partition: p}
+		wg.Go(func() { o.repeat(ctx, "rates", c.next, c.pause, ratesEvery) })
+	}
 	wg.Wait()
 	return nil
 }
 
+// calibrateEvery is how often the clock is compared with that of Redis, even if there is nothing to sweep.
+const calibrateEvery = 5 * time.Second
+
 // repeat calls step every so often until ctx ends.
-func (o *Outbox) repeat(ctx context.Context, every time.Duration, name string,
-	step func(context.Context) error) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+func (o *Outbox) repeat(ctx context.Context, name string, step func(context.Context) error,
+	pause func(context.Context, time.Duration) bool, every time.Duration) {
 	for {
 		if err := step(ctx); err != nil && ctx.Err() == nil {
 			o.store.log.WarnContext(ctx, "sweep incomplete", "step", name, "error", err)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if !pause(ctx, every) {
 			return
 		}
 	}

@@ -129,21 +129,46 @@ type cell struct {
 // countNew counts the events that were not counted yet.
 func (r *Counts) countNew(ctx context.Context) error {
 	for p := range r.DB.Partitions() {
-		for {
-			former, entries, err := r.uncounted(ctx, p)
-			if err != nil {
-				return redisdb.Failed(err, "read the events of partition %d", p)
-			}
-			counted, err := r.count(ctx, p, former, entries)
-			if err != nil {
-				return redisdb.Failed(err, "count %d events", len(entries))
-			}
-			if !counted || len(entries) < ratesBatch { // else there are more; another process counts them
-				break
-			}
+		if err := (&counting{Counts: r, partition: p}).next(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// counting counts the events of a partition.
+type counting struct {
+	*Counts
+	partition int
+	end       string // everything up to this event was counted at the last look; empty: that isn't known
+}
+
+// next counts the events that were not counted yet.
+func (c *counting) next(ctx context.Context) error {
+	for {
+		former, entries, err := c.uncounted(ctx, c.partition)
+		if err != nil {
+			return redisdb.Failed(err, "read the events of partition %d", c.partition)
+		}
+		if c.end = former; len(entries) == 0 {
+			return nil
+		}
+		counted, err := c.count(ctx, c.partition, former, entries)
+		if err != nil {
+			return redisdb.Failed(err, "count %d events", len(entries))
+		}
+		if c.end = ""; !counted || len(entries) < ratesBatch { // else there are more; another process counts them
+			return nil
+		}
+	}
+}
+
+// pause waits for a while, and longer until there are events to count.
+func (c *counting) pause(ctx context.Context, every time.Duration) bool {
+	if c.end != "" {
+		c.DB.AwaitEntry(ctx, redisdb.Key(c.partition, "events"), c.end, time.Minute)
+	}
+	return redisdb.Pause(ctx, every)
 }
 
 // uncounted returns events that were not counted yet, and the id of the last one that was.
@@ -168,9 +193,6 @@ func (r *Counts) uncounted(ctx context.Context, p int) (former string, _ []redis
 
 // count counts events that come after the former one. It reports false if another process did.
 func (r *Counts) count(ctx context.Context, p int, former string, entries []redis.XMessage) (bool, error) {
-	if len(entries) == 0 {
-		return true, nil
-	}
 	args := ratesArgs{Former: former, Last: entries[len(entries)-1].ID, Events: len(entries),
 		PartsMost: partsMost, Cells: r.tally(entries)}
 	answer, err := ratesScript.Run(ctx, r.DB.Client(), []string{r.keys.events(p)}, args)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -67,6 +68,16 @@ func (keys) pauses(p int) string { return redisdb.Key(p, "pauses") }
 func (k keys) swept(p int) []string {
 	return []string{k.held(p), k.backlogs(p), k.leases(p), redisdb.Key(p, "due"),
 		redisdb.Key(p, "unqueued")}
+}
+
+// compared returns the indexes that the sweeper compares with the queue.
+func (k keys) compared(p int) (indexes []string) {
+	for _, lane := range lanesOf(queue.Submit) {
+		for _, state := range comparedStates {
+			indexes = append(indexes, k.index(p, string(lane), state))
+		}
+	}
+	return indexes
 }
 
 // addressed has the notes of messages to the addresses of a bucket.

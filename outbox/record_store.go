@@ -157,6 +157,18 @@ func (c *clock) ready(ctx context.Context, rdb redis.UniversalClient) error {
 	return c.calibrate(ctx, rdb)
 }
 
+// calibrate compares the clock with that of Redis.
+func (s *store) calibrate(ctx context.Context) error { return s.clock.calibrate(ctx, s.DB.Client()) }
+
+// work returns the work that there is while any of some keys exists in any partition.
+func (s *store) work(of func(keys, int) []string) *redisdb.Work {
+	var all []string
+	for p := range s.DB.Partitions() {
+		all = append(all, of(s.keys, p)...)
+	}
+	return s.DB.Looks().For(all...)
+}
+
 // stalled is the longest round trip that calibrate uses.
 const stalled = time.Second
 

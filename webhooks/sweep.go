@@ -23,7 +23,8 @@ const takenOut = "its task was taken out of the queue"
 
 // sweep looks for deliveries whose task is gone, until ctx ends.
 func (w *Webhooks) sweep(ctx context.Context) error {
-	for redisdb.Pause(ctx, sweepEvery) {
+	owed := w.db.Looks().For(dueKey())
+	for owed.Pause(ctx, sweepEvery) {
 		if err := w.sweepOnce(ctx); err != nil && ctx.Err() == nil {
 			w.log.Warn("can't look after webhook deliveries", "error", err)
 		}

@@ -42,11 +42,13 @@ func topicClient(c redis.UniversalClient) (topics redis.UniversalClient, closeIt
 		o := *c.Options()
 		o.MinIdleConns = 0
 		own := redis.NewClient(&o)
+		own.AddHook(quietHook{})
 		return own, own.Close
 	case *redis.ClusterClient:
 		o := *c.Options()
 		o.MinIdleConns = 0
 		own := redis.NewClusterClient(&o)
+		own.OnNewNode(func(node *redis.Client) { node.AddHook(quietHook{}) })
 		return own, own.Close
 	}
 	return c, func() error { return nil }

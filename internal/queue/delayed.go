@@ -6,16 +6,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// delayedFresh is how long it counts that no task waited for its time.
+// delayedFresh is how long it counts that a task waits for its time.
 const delayedFresh = 100 * time.Millisecond
 
 // delayedSets remembers whether any task of a Server's queues waits for its time. Each asynq server asks for
-// each of its queues, and twice, every half a second; while there is none, they ask once together. It is safe
-// for concurrent use.
+// each of its queues, and twice, every half a second. While there is none, nobody asks until look finds one. It
+// is safe for concurrent use.
 type delayedSets struct {
+	looks *redisdb.Looks
 	mu    sync.Mutex
 	keys  []string // of the sets
 	asked time.Time
@@ -29,12 +30,27 @@ func (d *delayedSets) add(p Pool) {
 	}
 }
 
-// empty reports whether all sets were empty less than delayedFresh ago.
-func (d *delayedSets) empty(ctx context.Context, c redis.UniversalClient) bool {
+// look looks for tasks that wait for their time, until ctx ends.
+func (d *delayedSets) look(ctx context.Context) {
+	for delayed := d.looks.For(d.keys...); delayed.Pause(ctx, lookEvery); {
+		d.found()
+	}
+}
+
+// found notes that a task may wait for its time.
+func (d *delayedSets) found() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := time.Now(); now.Sub(d.asked) >= delayedFresh {
-		d.asked, d.none = now, !mayExist(ctx, c, d.keys)
+	d.none = false
+}
+
+// empty reports whether all sets were empty when they were last asked for.
+func (d *delayedSets) empty(ctx context.Context) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := time.Now(); !d.none && now.Sub(d.asked) >= delayedFresh {
+		some, err := d.looks.Any(ctx, d.keys...)
+		d.asked, d.none = now, err == nil && !some
 	}
 	return d.none
 }
@@ -46,14 +62,4 @@ func isForward(keys []string) bool {
 	}
 	_, state, _ := strings.Cut(keys[0], "}:")
 	return state == string(Scheduled) || state == string(Retrying)
-}
-
-// mayExist reports whether any of the keys exists. It is true if that can't be asked at once, as in a
-// Cluster.
-func mayExist(ctx context.Context, c redis.UniversalClient, keys []string) bool {
-	if _, cluster := c.(*redis.ClusterClient); cluster {
-		return true
-	}
-	n, err := c.Exists(ctx, keys...).Result()
-	return err != nil || n > 0
 }

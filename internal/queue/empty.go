@@ -8,15 +8,19 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // asynq polls: each of its servers asks each of its queues for a task every few milliseconds. That cost an
 // idle process a tenth of a core, and a task half an interval. So whatever adds a task to an empty queue
 // announces it on wakeTopic, and a server whose queues are known to be empty waits here for an announcement,
-// inside its poll. Announcements may be lost, so Redis is asked at least every askEvery.
+// inside its poll. Announcements may be lost, so the process looks every lookEvery whether any of the lists
+// exists, and asks for tasks at least every askEvery.
 const (
 	wakeTopic = "asynq:wake" // pub/sub channel of the pending lists that got a task
-	askEvery  = time.Second
+	lookEvery = time.Second
+	askEvery  = 30 * time.Second
 
 	// A busy queue is often empty for a moment. Then its tasks are collected for restAfter, and taken together:
 	// that saves an announcement and two round trips for each.
@@ -42,7 +46,7 @@ func announcing(source string, keys []string) string {
 
 // announce reports that a queue has a task, or may be worked on again.
 func announce(ctx context.Context, c redis.UniversalClient, queue string) {
-	_ = c.Publish(ctx, wakeTopic, stateKey(queue, Waiting)).Err() // else it is found within askEvery
+	_ = c.Publish(ctx, wakeTopic, stateKey(queue, Waiting)).Err() // else it is found within lookEvery
 }
 
 func isPending(key string) bool { return strings.HasSuffix(key, "}:"+string(Waiting)) }
@@ -147,6 +151,13 @@ func (e *emptyQueues) listen(ctx context.Context, c redis.UniversalClient) {
 				e.wake(m.Payload)
 			}
 		}
+	}
+}
+
+// look wakes a server for each list that has tasks, until ctx ends.
+func (e *emptyQueues) look(ctx context.Context, looks *redisdb.Looks, key string) {
+	for tasks := looks.For(key); tasks.Pause(ctx, lookEvery); {
+		e.wake(key)
 	}
 }
 

@@ -28,12 +28,10 @@ const (
 	recoverShare = 50
 )
 
-// tend does every second, until ctx ends, what asynq does not: it returns the tasks of dead workers,
-// registers queues and removes leftovers. Every process does it for all its queues, so that it is done
+// tend does every second while there are tasks, until ctx ends, what asynq does not: it returns the tasks of
+// dead workers, registers queues and removes leftovers. Every process does it for all its queues, so that it is done
 // while any process lives.
 func (s *Server) tend(ctx context.Context) {
-	ticker := time.NewTicker(tendEvery)
-	defer ticker.Stop()
 	var steady steadiness
 	var tended []string // keys: nothing is to be done while none of them exists
 	for _, q := range s.queues {
@@ -42,25 +40,21 @@ func (s *Server) tend(ctx context.Context) {
 			tended = append(tended, stateKey(q, Archived))
 		}
 	}
-	for {
+	for work := s.looks.For(tended...); ; {
 		begun := time.Now()
 		err := register(ctx, s.redis, s.queues)
 		reliable := steady.observe(begun, time.Now(), err == nil)
-		if err == nil && mayExist(ctx, s.redis, tended) {
-			if reliable {
-				err = s.reapAll(ctx)
-			}
-			if err == nil {
-				err = s.trimKept(ctx)
-			}
+		if err == nil && reliable {
+			err = s.reapAll(ctx)
+		}
+		if err == nil {
+			err = s.trimKept(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			s.log.Debug("queues not tended", "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !work.Pause(ctx, tendEvery) {
 			return
-		case <-ticker.C:
 		}
 	}
 }
@@ -125,18 +119,26 @@ func (s *Server) trim(ctx context.Context, queue string, state State, args trimA
 // prune prunes the queues and puts lost tasks back, until ctx ends, when it is this process's turn.
 func (s *Server) prune(ctx context.Context) {
 	for {
-		if err := s.pruneInTurn(ctx); err != nil && ctx.Err() == nil {
+		mine, err := s.pruneInTurn(ctx)
+		if err == nil {
+			err = register(ctx, s.redis, s.queues) // they may have been deleted
+		}
+		if err != nil && ctx.Err() == nil {
 			s.log.Debug("queues not pruned", "error", err)
 		}
-		if !redisdb.Pause(ctx, recoverTry) {
+		pause := recoverTry
+		if mine && err == nil {
+			pause = recoverEvery // no process does it before
+		}
+		if !redisdb.Pause(ctx, pause) {
 			return
 		}
 	}
 }
 
 // pruneInTurn prunes if no process has done so within the hour, and else looks for lost tasks if none has
-// done that lately.
-func (s *Server) pruneInTurn(ctx context.Context) error {
+// done that lately. It reports whether it did the latter.
+func (s *Server) pruneInTurn(ctx context.Context) (bool, error) {
 	work, key, every := (*Control).Prune, prunedKey+s.queues[0], pruneEvery
 	mine, err := s.redis.SetNX(ctx, key, time.Now().Unix(), every).Result()
 	if err == nil && !mine {
@@ -144,7 +146,7 @@ func (s *Server) pruneInTurn(ctx context.Context) error {
 		mine, err = s.redis.SetNX(ctx, key, time.Now().Unix(), every).Result()
 	}
 	if err != nil || !mine {
-		return err
+		return false, err
 	}
 	begun := time.Now()
 	pruned, err := work(NewControl(s.redis), ctx, s.queues...)
@@ -155,7 +157,7 @@ func (s *Server) pruneInTurn(ctx context.Context) error {
 	if rest := recoverShare * time.Since(begun); rest > every && err == nil {
 		err = s.redis.Expire(ctx, key, rest).Err()
 	}
-	return err
+	return every == recoverEvery, err
 }
 
 // reap returns the tasks of one queue whose workers are dead, by reap.lua.

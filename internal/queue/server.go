@@ -40,13 +40,15 @@ type ServerOptions struct {
 	Logger     *slog.Logger  // nil: discard
 	// Scripts runs asynq's scripts, such as in round trips that others share; nil: the connection
 	Scripts redisdb.Evaler
-	Metrics Registerer // where to register the metrics of handlers; nil: none are kept
+	Looks   *redisdb.Looks // looks for work when there is none; nil: its own
+	Metrics Registerer     // where to register the metrics of handlers; nil: none are kept
 }
 
 // Intervals of a Server.
 const (
 	pollEvery    = 5 * time.Millisecond   // the pause after a round of polls that found no task; see empty.go
 	forwardEvery = 500 * time.Millisecond // tasks whose time has come move to waiting
+	expireEvery  = time.Minute            // completed tasks that expired are removed
 	never        = 24 * time.Hour         // of chores that another server does
 	lastCall     = 2 * time.Second        // from the cancelling of handlers to the end of waiting for them
 	lastWrite    = 3 * time.Second        // for what the engines write to Redis at the end
@@ -65,6 +67,7 @@ type Server struct {
 	trouble    *asynqLog // one for all engines, which report the same
 	metrics    *metrics
 
+	looks       *redisdb.Looks
 	acks        *ackClient   // the engines' connection
 	delayed     delayedSets  // of all queues
 	closeTopics func() error // closes what they subscribe on
@@ -106,6 +109,11 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 	if s.acks.scripts == nil {
 		s.acks.scripts = c
 	}
+	if s.looks = o.Looks; s.looks == nil {
+		_, cluster := c.(*redis.ClusterClient)
+		s.looks = redisdb.NewLooks(c, !cluster)
+	}
+	s.delayed.looks = s.looks
 	s.acks.topics, s.closeTopics = topicClient(c)
 	for _, p := range o.Pools {
 		if err := s.addPool(p); err != nil {
@@ -133,11 +141,7 @@ func (s *Server) addPool(p Pool) error {
 	servers := s.acks.empty.pollers(p)
 	s.delayed.add(p)
 	for i := range p.Servers {
-		chores := never
-		if i == 0 {
-			chores = forwardEvery
-		}
-		s.engines = append(s.engines, s.engine(p, servers, share(p.Workers, p.Servers, i), chores))
+		s.engines = append(s.engines, s.engine(p, servers, share(p.Workers, p.Servers, i), i == 0))
 	}
 	return nil
 }
@@ -159,16 +163,21 @@ func share(n, servers, i int) int {
 	return n / servers
 }
 
-// engine returns one asynq server. Once in chores it moves tasks whose time has come to waiting, and ten
-// times less often it removes completed tasks that expired. One server of a pool is enough for that.
-func (s *Server) engine(p Pool, servers *pollers, workers int, chores time.Duration) *asynq.Server {
-	client := &pollingClient{ackClient: s.acks, servers: servers, delayed: &s.delayed, begin: p.Take}
+// engine returns one asynq server. With chores it moves tasks whose time has come to waiting, and removes
+// completed tasks that expired. One server of a pool is enough for that.
+func (s *Server) engine(p Pool, servers *pollers, workers int, chores bool) *asynq.Server {
+	client := &pollingClient{ackClient: s.acks, servers: servers, chores: chores, delayed: &s.delayed,
+		begin: p.Take}
+	forward, expire := never, never
+	if chores {
+		forward, expire = forwardEvery, expireEvery
+	}
 	return asynq.NewServerFromRedisClient(client, asynq.Config{
 		Concurrency:              workers,
 		Queues:                   p.Queues,
 		TaskCheckInterval:        pollEvery,
-		DelayedTaskCheckInterval: chores,
-		JanitorInterval:          10 * chores,
+		DelayedTaskCheckInterval: forward,
+		JanitorInterval:          expire,
 		// We cancel handlers at the end of the grace period. A handler that ignores that loses its task to
 		// the queue a little later.
 		ShutdownTimeout: s.grace + lastCall,
@@ -200,10 +209,14 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	s.log.Info("queue workers started", "queues", s.queues, "servers", len(s.engines))
-	var pruning sync.WaitGroup
-	pruning.Go(func() { s.prune(ctx) })
+	var tending sync.WaitGroup
+	for _, q := range s.queues {
+		tending.Go(func() { s.acks.empty.look(ctx, s.looks, stateKey(q, Waiting)) })
+	}
+	tending.Go(func() { s.delayed.look(ctx) })
+	tending.Go(func() { s.prune(ctx) })
 	s.tend(ctx)
-	pruning.Wait()
+	tending.Wait()
 	s.stop(s.engines)
 	s.log.Info("queue workers stopped")
 	return nil

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -59,7 +60,9 @@ return {task, left}`)}
 type pollingClient struct {
 	*ackClient
 	servers *pollers
+	chores  bool // it does what one server of the pool does for all
 	delayed *delayedSets
+	beats   beats
 	begin   func(context.Context, Take) (Taken, error) // Pool.Take
 	look    atomic.Pointer[looking]                    // nil: asynq has not told its source yet
 }
@@ -72,13 +75,13 @@ func (c *pollingClient) Eval(ctx context.Context, source string, keys []string, 
 		c.look.Store(taking(source))
 		return c.EvalSha(ctx, "", keys, args...)
 	}
-	return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.Eval(ctx, source, keys, args...) })
+	return c.run(ctx, keys, args, func() *redis.Cmd { return c.ackClient.Eval(ctx, source, keys, args...) })
 }
 
 // EvalSha runs a script for asynq.
 func (c *pollingClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	if !isTake(keys) {
-		return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.EvalSha(ctx, sha, keys, args...) })
+		return c.run(ctx, keys, args, func() *redis.Cmd { return c.ackClient.EvalSha(ctx, sha, keys, args...) })
 	}
 	look := c.look.Load()
 	if look == nil {
@@ -116,9 +119,15 @@ func (c *pollingClient) taken(ctx context.Context, look *looking, k call) (t Tak
 }
 
 // run makes a call, if it has to be made, and announces a task that it put into a pending list.
-func (c *pollingClient) run(ctx context.Context, keys []string, call func() *redis.Cmd) *redis.Cmd {
-	if isForward(keys) && c.delayed.empty(ctx, c.UniversalClient) {
+func (c *pollingClient) run(ctx context.Context, keys []string, args []any, call func() *redis.Cmd) *redis.Cmd {
+	switch {
+	case isBeat(keys, args):
+		return c.beat(ctx, keys, args, call)
+	case isForward(keys) && c.delayed.empty(ctx):
 		return redis.NewCmdResult(int64(0), nil)
+	case len(keys) == 1 && (strings.HasSuffix(keys[0], "}:aggregation_sets") ||
+		!c.chores && strings.HasSuffix(keys[0], "}:lease")):
+		return redis.NewCmdResult([]any{}, nil) // nothing is aggregated; another server looks for expired leases
 	}
 	at := slices.IndexFunc(keys, isPending)
 	if at < 0 {
@@ -126,7 +135,7 @@ func (c *pollingClient) run(ctx context.Context, keys []string, call func() *red
 	}
 	cmd := call()
 	if cmd.Err() == nil && !isNothing(cmd) {
-		_ = c.Publish(ctx, wakeTopic, keys[at]).Err() // else it is found within askEvery
+		_ = c.Publish(ctx, wakeTopic, keys[at]).Err() // else it is found within lookEvery
 	}
 	return cmd
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +55,8 @@ const openWait = 10 * time.Second
 type DB struct {
 	client     redis.UniversalClient
 	shared     *Shared
+	looks      *Looks
+	tails      *tails
 	blocking   redis.UniversalClient // for reads that wait, so that they never take connections from the others
 	partitions int
 	mode       Mode
@@ -91,6 +92,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := db.greet(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	db.looks = NewLooks(db.client, db.together)
+	db.tails = &tails{client: db.blocking, together: db.together, began: time.Now(), bySlot: map[string]*tail{}}
 	db.log.Info("connected to redis", "mode", db.mode, "address", db.address, "partitions", db.partitions)
 	return db, nil
 }
@@ -205,21 +208,9 @@ func (db *DB) Mode() Mode { return db.mode }
 // server that treats keys as a Cluster does. It is the same for all processes on one Redis.
 func (db *DB) Together() bool { return db.together }
 
-// AnyExists reports whether any of the keys exists. So what looks every second for something to do asks once
-// while there is nothing: with one command, or with one for each key in a Cluster.
+// AnyExists reports whether any of the keys exists, with one command, or with one for each slot of a Cluster.
 func (db *DB) AnyExists(ctx context.Context, keys ...string) (bool, error) {
-	if db.together {
-		n, err := db.client.Exists(ctx, keys...).Result()
-		return n > 0, err
-	}
-	pipe, found := db.client.Pipeline(), make([]*redis.IntCmd, len(keys))
-	for i, key := range keys {
-		found[i] = pipe.Exists(ctx, key)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(found, func(cmd *redis.IntCmd) bool { return cmd.Val() > 0 }), nil
+	return db.looks.Any(ctx, keys...)
 }
 
 // Address returns the address of the Redis for display: without user, password or query.
@@ -236,6 +227,9 @@ func (db *DB) close() error {
 	var errs []error
 	if db.blocking != nil {
 		errs = append(errs, db.blocking.Close())
+	}
+	if db.tails != nil {
+		db.tails.close()
 	}
 	if db.client != nil {
 		errs = append(errs, db.client.Close())

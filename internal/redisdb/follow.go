@@ -59,8 +59,10 @@ const (
 	followBatch = 256
 	claimAfter  = 6 * time.Second
 	claimRounds = 3 // looks for abandoned entries within ClaimAfter
-	// a read that waits can't be interrupted, so this bounds how long Follow takes to end
+	// A group that gets nothing for this long rests. A read can't be interrupted, so it also bounds how long Follow
+	// takes to end.
 	blockFor         = 500 * time.Millisecond
+	restMost         = time.Minute     // then the group is read again, whatever became of the stream
 	followGrace      = 5 * time.Second // for fn to finish what it was given when ctx ends
 	followRetryMin   = 100 * time.Millisecond
 	followRetryMax   = 5 * time.Second
@@ -149,6 +151,9 @@ func (r *reader) run(ctx context.Context) {
 		r.fine()
 		wait = followRetryMin
 		r.handle(ctx, work, entries)
+		if r.resting {
+			r.rest(ctx)
+		}
 		if 0 < len(entries) && len(entries) < r.Batch && r.Gather > 0 {
 			began := time.Now()
 			for Pause(ctx, r.Gather) && r.More != nil && r.More(ctx, time.Since(began)) {
@@ -180,16 +185,21 @@ func (r *reader) next(ctx context.Context, now time.Time) ([]Entry, error) {
 		Pause(ctx, blockFor)
 		return nil, nil
 	}
-	streams, err := r.db.blocking.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: r.Group, Consumer: r.consumer, Streams: []string{r.key, ">"}, Count: int64(r.Batch), Block: blockFor,
-	}).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
+	block := blockFor
+	if r.end != "" {
+		block = -1
 	}
-	if err != nil || len(streams) == 0 {
+	streams, err := r.db.blocking.XReadGroup(ctx, &redis.XReadGroupArgs{
+		Group: r.Group, Consumer: r.consumer, Streams: []string{r.key, ">"}, Count: int64(r.Batch), Block: block,
+	}).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, r.lostGroup(err)
 	}
-	return r.entries(streams[0].Messages), nil
+	var entries []Entry
+	if len(streams) > 0 {
+		entries = r.entries(streams[0].Messages)
+	}
+	return entries, r.found(ctx, len(entries))
 }
 
 // entries adds the partition to the messages of Redis.

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,6 +36,9 @@ type reader struct {
 	log       *slog.Logger
 
 	joined  bool      // the group exists, as far as we know
+	end     string    // where the stream ended when the group seemed to have read all of it; empty: it hadn't
+	resting bool      // the group has read everything up to the end
+	settled bool      // and no process holds anything of that
 	claimed time.Time // when all held entries had been searched for abandoned ones
 	cursor  string    // where that search goes on
 	tidied  time.Time // when consumers that are gone were last removed
@@ -63,8 +67,49 @@ func (r *reader) lostGroup(err error) error {
 	}
 	r.log.Warn("the consumer group is gone and is made again; entries still in the stream are read once more")
 	r.joined = false
+	r.wake()
 	clear(r.aside)
 	return nil
+}
+
+// rest waits until the stream grows, or something else is to be done.
+func (r *reader) rest(ctx context.Context) {
+	most := restMost
+	if !r.settled {
+		most = r.ClaimAfter/claimRounds - time.Since(r.claimed)
+	}
+	if len(r.aside) > 0 {
+		most = min(most, asideMin)
+	}
+	if r.db.AwaitEntry(ctx, r.key, r.end, most) {
+		if r.settled {
+			r.claimed = time.Now() // nothing has been abandoned yet
+		}
+		r.wake()
+	}
+}
+
+func (r *reader) wake() { r.end, r.resting, r.settled = "", false, false }
+
+// found notes what a read found. If the next one finds nothing either, after the end is known, the reader rests.
+func (r *reader) found(ctx context.Context, entries int) error {
+	if entries > 0 {
+		r.wake()
+		return nil
+	}
+	if r.end != "" {
+		r.resting = true
+		return nil
+	}
+	info, err := r.db.client.XInfoStream(ctx, r.key).Result()
+	if err != nil && strings.Contains(err.Error(), "no such key") { // it is made again
+		r.joined = false
+		return nil
+	}
+	if err == nil {
+		r.end = info.LastGeneratedID
+	}
+	return err
 }
 
 // claim takes over entries whose consumer has been silent for too long, and keeps this reader's own from
@@ -72,6 +117,16 @@ func (r *reader) lostGroup(err error) error {
 func (r *reader) claim(ctx context.Context, now time.Time) ([]Entry, error) {
 	if err := r.touch(ctx, r.asideIDs()); err != nil {
 		return nil, err
+	}
+	if r.resting {
+		held, err := r.db.client.XPending(ctx, r.key, r.Group).Result()
+		if err != nil {
+			return nil, err
+		}
+		if r.settled = held.Count == 0; r.settled {
+			r.claimed = now
+			return nil, nil
+		}
 	}
 	messages, next, err := r.db.client.XAutoClaim(ctx, &redis.XAutoClaimArgs{
 		Stream: r.key, Group: r.Group, Consumer: r.consumer, MinIdle: r.ClaimAfter, Start: r.cursor,

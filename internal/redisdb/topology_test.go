@@ -22,6 +22,7 @@ func TestCluster(t *testing.T) {
 	}
 	checkEverythingWorks(t, db)
 	checkAnyExists(t, db)
+	checkRest(t, db)
 	d, err := db.Durability(t.Context())
 	if err != nil || !d.AOF || len(d.Warnings) != 0 {
 		t.Errorf("durability %+v, %v", d, err)

@@ -85,6 +85,7 @@ type Documents struct {
 	failures atomic.Int64 // consecutive task failures
 	searches chan struct{}
 	turn     redisdb.Turn
+	noted    counted // the size that was stored last; of the indexer
 
 	mu      sync.Mutex
 	counted time.Time       // when full was set

@@ -93,9 +93,14 @@ func (d *Documents) start(ctx context.Context) (stop func()) {
 			}
 		})
 	}
-	duties.Go(func() { d.repeat(ctx, d.opts.Every, "the search index can't be counted", d.count) })
-	duties.Go(func() { d.repeat(ctx, forgetEvery, "old documents can't be deleted", d.forget) })
-	duties.Go(func() { d.repeat(ctx, d.opts.Every, "the search index can't be completed", d.complete) })
+	always := func(every time.Duration) func() bool { return func() bool { return redisdb.Pause(ctx, every) } }
+	missing := d.DB.Looks().For(behindKey(), fillingKey(), rebuildKey())
+	duties.Go(func() { d.repeat(ctx, always(d.opts.Every), "the search index can't be counted", d.count) })
+	duties.Go(func() { d.repeat(ctx, always(forgetEvery), "old documents can't be deleted", d.forget) })
+	duties.Go(func() {
+		d.repeat(ctx, func() bool { return missing.Pause(ctx, d.opts.Every) }, "the search index can't be completed",
+			d.complete)
+	})
 	return func() {
 		cancel()
 		duties.Wait()
@@ -103,8 +108,9 @@ func (d *Documents) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// repeat runs a function repeatedly. It logs an error if it differs from the last one.
-func (d *Documents) repeat(ctx context.Context, every time.Duration, trouble string,
+// repeat runs a function repeatedly, as long as pause reports true. It logs an error if it differs from the last
+// one.
+func (d *Documents) repeat(ctx context.Context, pause func() bool, trouble string,
 	do func(context.Context) error) {
 	last := ""
 	for {
@@ -119,11 +125,14 @@ func (d *Documents) repeat(ctx context.Context, every time.Duration, trouble str
 			}
 		}
 		last = text
-		if !redisdb.Pause(ctx, every) {
+		if !pause() {
 			return
 		}
 	}
 }
+
+// recount is how long the stored size is good if nothing was added.
+const recount = 10 * time.Second
 
 // count stores the size of the index for other processes and metrics.
 func (d *Documents) count(ctx context.Context) error {
@@ -133,17 +142,15 @@ func (d *Documents) count(ctx context.Context) error {
 	}
 	d.metrics.documents.Set(float64(size.Documents))
 	d.metrics.bytes.Set(float64(size.Bytes))
-	k, err := d.keys.read(ctx)
-	if err != nil {
+	now := counted{Documents: size.Documents, Bytes: size.Bytes, At: d.opts.Now().UTC().Truncate(time.Millisecond)}
+	if d.noted.Documents == now.Documents && d.noted.Bytes == now.Bytes && now.At.Sub(d.noted.At).Abs() < recount {
+		return nil
+	}
+	if err := d.keys.noteSize(ctx, now); err != nil {
 		return err
 	}
-	behind := 0.0
-	if !k.behind.IsZero() {
-		behind = d.opts.Now().Sub(k.behind).Seconds()
-	}
-	d.metrics.behind.Set(behind)
-	return d.keys.noteSize(ctx, counted{Documents: size.Documents, Bytes: size.Bytes,
-		At: d.opts.Now().UTC().Truncate(time.Millisecond)})
+	d.noted = now
+	return nil
 }
 
 const (

@@ -27,8 +27,16 @@ const noteEvery = time.Second
 // did.
 func (d *Documents) rebuildIfWanted(ctx context.Context) (bool, error) {
 	k, err := d.keys.read(ctx)
-	if err != nil || k.build == nil || k.build.Status != "wanted" && k.build.Status != "running" {
+	if err != nil {
 		return false, err
+	}
+	behind := 0.0
+	if !k.behind.IsZero() {
+		behind = d.opts.Now().Sub(k.behind).Seconds()
+	}
+	d.metrics.behind.Set(behind)
+	if k.build == nil || k.build.Status != "wanted" && k.build.Status != "running" {
+		return false, nil
 	}
 	b, now := *k.build, d.opts.Now().UTC().Truncate(time.Millisecond)
 	b.Status, b.Started, b.Done, b.Total = "running", &now, 0, 0

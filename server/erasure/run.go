@@ -21,6 +21,7 @@ func (e *Erasures) Run(ctx context.Context) error {
 	var renewing sync.WaitGroup
 	defer renewing.Wait()
 	renewing.Go(func() { e.leases.Run(ctx) })
+	running := e.DB.Looks().For(runningKey())
 	for {
 		worked, err := e.work(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -32,7 +33,7 @@ func (e *Erasures) Run(ctx context.Context) error {
 		if worked && err == nil {
 			continue
 		}
-		if !redisdb.Pause(ctx, e.opts.Every) {
+		if !running.Pause(ctx, e.opts.Every) {
 			return nil
 		}
 	}
