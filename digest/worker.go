@@ -90,7 +90,8 @@ const freshFor = time.Second
 // look claims what is due in all shards, in one round trip, unless the queue is paused. Another one reads its
 // recipients.
 func (w *worker) look(ctx context.Context) (found []job, _ error) {
-	if any, err := w.DB.AnyExists(ctx, shardKeys()...); err == nil && !any { // an error may be of one node of a Cluster
+	// an error may be of one node of a Cluster
+	if any, err := w.DB.AnyExists(ctx, shardKeys()...); err == nil && !any {
 		return nil, nil
 	}
 	resting, err := w.Resting(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// quick is a content that was packed for leaving immediately, with the beginning of its packed form. An attempt
-// may change the content that it sends, so this is the one that was stored.
+// quick is a content that was packed for leaving immediately, with the beginning of its packed form. An
+// attempt may change the content that it sends, so this is the one that was stored.
 type quick struct{ content, head []byte }
 
 // body is the content of a message for the sender. If packed is empty, it is read from Redis as it is sent.

@@ -50,8 +50,8 @@ func TestOnlyWhatLeavesImmediatelyIsPackedQuickly(t *testing.T) {
 	}
 }
 
-// TestWhatIsPackedAgainIsWhatWasAccepted: an attempt adds headers to a copy. What is packed again is the content
-// that was stored, so that the next attempt can add them.
+// TestWhatIsPackedAgainIsWhatWasAccepted: an attempt adds headers to a copy. What is packed again is the
+// content that was stored, so that the next attempt can add them.
 func TestWhatIsPackedAgainIsWhatWasAccepted(t *testing.T) {
 	t.Parallel()
 	b := setupMarked(t, Options{})

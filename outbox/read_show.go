@@ -195,7 +195,8 @@ func (rd *Reader) DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadL
 		return api.DeadLetterPage{DeadLetters: []api.OutboxMessage{}}, nil
 	}
 	page, err := rd.List(ctx, q)
-	return api.DeadLetterPage{PageNumbers: page.PageNumbers, Cursor: page.Cursor, DeadLetters: page.Messages}, err
+	return api.DeadLetterPage{PageNumbers: page.PageNumbers, Cursor: page.Cursor,
+		DeadLetters: page.Messages}, err
 }
 
 // DeadLetter returns a message that failed for good, with every attempt and its content.

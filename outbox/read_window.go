@@ -118,9 +118,9 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 	}
 }
 
-// heads reads the first entries of each index in a window that is near the page, in order, and counts those of
-// the whole window. Of each index it leaves out entries that are being sent: sending at most. A partition is
-// read in one step, so no message is in two indexes.
+// heads reads the first entries of each index in a window that is near the page, in order, and counts those
+// of the whole window. Of each index it leaves out entries that are being sent: sending at most. A partition
+// is read in one step, so no message is in two indexes.
 func (rd *Reader) heads(ctx context.Context, w, near window, from entry, count int) (all []entry, total,
 	sending int, _ error) {
 	pipe := rd.DB.Client().TxPipeline()

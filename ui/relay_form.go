@@ -64,8 +64,8 @@ type relaySettings struct {
 	OAuth2 *api.OAuth2     // nil: none
 }
 
-// relay completes what was taken of a relay. Secrets that were left empty are those of old. at and login begin
-// the names, as of relayGroups.
+// relay completes what was taken of a relay. Secrets that were left empty are those of old. at and login
+// begin the names, as of relayGroups.
 func (r *formReader) relay(at, login string, taken, old relaySettings) relaySettings {
 	server := *cmp.Or(taken.SMTP, &api.SMTPServer{})
 	auth := api.SMTPAuth{User: r.text(login + "user")}
@@ -91,5 +91,6 @@ func (r *formReader) relay(at, login string, taken, old relaySettings) relaySett
 // setVerified writes whether any certificate is accepted, whose box says the opposite of the field.
 func setVerified(f url.Values, at string, tls *api.SMTPTLS) {
 	f.Del(at + "tls.rejectUnauthorized")
-	setOn(f, at+"tls.rejectUnauthorized", tls != nil && tls.RejectUnauthorized != nil && !*tls.RejectUnauthorized)
+	any := tls != nil && tls.RejectUnauthorized != nil && !*tls.RejectUnauthorized
+	setOn(f, at+"tls.rejectUnauthorized", any)
 }

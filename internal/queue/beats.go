@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Every five seconds asynq's servers write that they are there, for the dashboard, and their subscriptions are
-// pinged every three. Together that was more than half of what an idle process asked of Redis. So a server
-// without tasks writes it every beatEvery, which holds for beatHolds.
+// Every five seconds asynq's servers write that they are there, for the dashboard, and their subscriptions
+// are pinged every three. Together that was more than half of what an idle process asked of Redis. So a
+// server without tasks writes it every beatEvery, which holds for beatHolds.
 const (
 	beatEvery = 30 * time.Second
 	beatHolds = 75 * time.Second
@@ -46,9 +46,10 @@ func (c *pollingClient) ZAdd(ctx context.Context, key string, members ...redis.Z
 	return redis.NewIntResult(1, nil)
 }
 
-// beat writes that a server is there. call is asynq's script. Its arguments are the seconds that it holds, the
-// server, and what it works on.
-func (c *pollingClient) beat(ctx context.Context, keys []string, args []any, call func() *redis.Cmd) *redis.Cmd {
+// beat writes that a server is there. call is asynq's script. Its arguments are the seconds that it holds,
+// the server, and what it works on.
+func (c *pollingClient) beat(ctx context.Context, keys []string, args []any,
+	call func() *redis.Cmd) *redis.Cmd {
 	if len(args) > 2 {
 		c.beats.idle = time.Time{}
 		for key, member := range c.beats.listed {
@@ -94,8 +95,8 @@ func (quietHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return next
 }
 
-// quietConn leaves out most pings. They only tell that the connection can still be written to; nobody waits for
-// their answer.
+// quietConn leaves out most pings. They only tell that the connection can still be written to; nobody waits
+// for their answer.
 type quietConn struct {
 	net.Conn
 	pinged time.Time

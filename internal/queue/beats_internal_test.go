@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestServersSayWhatTheyDo: the dashboard's list has a server that has nothing to do, its task while it has one, and
-// not for longer.
+// TestServersSayWhatTheyDo: the dashboard's list has a server that has nothing to do, its task while it has
+// one, and not for longer.
 func TestServersSayWhatTheyDo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,8 +13,8 @@ import (
 const delayedFresh = 100 * time.Millisecond
 
 // delayedSets remembers whether any task of a Server's queues waits for its time. Each asynq server asks for
-// each of its queues, and twice, every half a second. While there is none, nobody asks until look finds one. It
-// is safe for concurrent use.
+// each of its queues, and twice, every half a second. While there is none, nobody asks until look finds one.
+// It is safe for concurrent use.
 type delayedSets struct {
 	looks *redisdb.Looks
 	mu    sync.Mutex

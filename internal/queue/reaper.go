@@ -29,8 +29,8 @@ const (
 )
 
 // tend does every second while there are tasks, until ctx ends, what asynq does not: it returns the tasks of
-// dead workers, registers queues and removes leftovers. Every process does it for all its queues, so that it is done
-// while any process lives.
+// dead workers, registers queues and removes leftovers. Every process does it for all its queues, so that it
+// is done while any process lives.
 func (s *Server) tend(ctx context.Context) {
 	var steady steadiness
 	var tended []string // keys: nothing is to be done while none of them exists

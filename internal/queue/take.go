@@ -119,7 +119,8 @@ func (c *pollingClient) taken(ctx context.Context, look *looking, k call) (t Tak
 }
 
 // run makes a call, if it has to be made, and announces a task that it put into a pending list.
-func (c *pollingClient) run(ctx context.Context, keys []string, args []any, call func() *redis.Cmd) *redis.Cmd {
+func (c *pollingClient) run(ctx context.Context, keys []string, args []any,
+	call func() *redis.Cmd) *redis.Cmd {
 	switch {
 	case isBeat(keys, args):
 		return c.beat(ctx, keys, args, call)

@@ -59,8 +59,8 @@ const (
 	followBatch = 256
 	claimAfter  = 6 * time.Second
 	claimRounds = 3 // looks for abandoned entries within ClaimAfter
-	// A group that gets nothing for this long rests. A read can't be interrupted, so it also bounds how long Follow
-	// takes to end.
+	// A group that gets nothing for this long rests. A read can't be interrupted, so it also bounds how long
+	// Follow takes to end.
 	blockFor         = 500 * time.Millisecond
 	restMost         = time.Minute     // then the group is read again, whatever became of the stream
 	followGrace      = 5 * time.Second // for fn to finish what it was given when ctx ends

@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Looks looks into Redis for loops that have nothing to do. Each names keys, one of which exists whenever there
-// is work for it. One command at a time asks for all of them, so it doesn't matter how many loops a process has.
-// It is safe for concurrent use.
+// Looks looks into Redis for loops that have nothing to do. Each names keys, one of which exists whenever
+// there is work for it. One command at a time asks for all of them, so it doesn't matter how many loops a
+// process has. It is safe for concurrent use.
 type Looks struct {
 	client   redis.UniversalClient
 	together bool // one command may name keys of several slots
@@ -54,9 +54,9 @@ func (db *DB) Looks() *Looks { return db.looks }
 // For returns the work that there is while any of the keys exists.
 func (l *Looks) For(keys ...string) *Work { return &Work{looks: l, keys: keys} }
 
-// Pause waits for about d, and longer while none of the keys exists. It returns once more after they are gone,
-// and after any error of Redis, which the loop then sees for itself. It reports false as soon as ctx ends. All
-// pauses of one length end at the same time.
+// Pause waits for about d, and longer while none of the keys exists. It returns once more after they are
+// gone, and after any error of Redis, which the loop then sees for itself. It reports false as soon as ctx
+// ends. All pauses of one length end at the same time.
 func (w *Work) Pause(ctx context.Context, d time.Duration) bool {
 	l := w.looks
 	l.mu.Lock()
@@ -145,8 +145,8 @@ func (l *Looks) next(now time.Time) (due []*Work, wait time.Duration, any bool) 
 	return due, wait, true
 }
 
-// look looks for work, and wakes the loops that have some, or had some at the last look. First it asks for all
-// keys together that did not exist then.
+// look looks for work, and wakes the loops that have some, or had some at the last look. First it asks for
+// all keys together that did not exist then.
 func (l *Looks) look(due []*Work) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
 	defer cancel()

@@ -91,7 +91,8 @@ func (r *reader) rest(ctx context.Context) {
 
 func (r *reader) wake() { r.end, r.resting, r.settled = "", false, false }
 
-// found notes what a read found. If the next one finds nothing either, after the end is known, the reader rests.
+// found notes what a read found. If the next one finds nothing either, after the end is known, the reader
+// rests.
 func (r *reader) found(ctx context.Context, entries int) error {
 	if entries > 0 {
 		r.wake()

@@ -23,7 +23,8 @@ func waits(t *testing.T, db *redisdb.DB) (commands []string) {
 	}
 	own := fmt.Sprintf(" db=%d ", db.Client().(*redis.Client).Options().DB)
 	for line := range strings.Lines(list) {
-		if _, after, _ := strings.Cut(line, " cmd="); strings.Contains(line, own) && strings.Contains(line, " flags=b") {
+		_, after, _ := strings.Cut(line, " cmd=")
+		if strings.Contains(line, own) && strings.Contains(line, " flags=b") {
 			command, _, _ := strings.Cut(after, " ")
 			commands = append(commands, command)
 		}
@@ -31,15 +32,16 @@ func waits(t *testing.T, db *redisdb.DB) (commands []string) {
 	return commands
 }
 
-// TestFollowersRestTogether: while nothing happens one connection waits for all, and what happens then is seen by
-// all.
+// TestFollowersRestTogether: while nothing happens one connection waits for all, and what happens then is
+// seen by all.
 func TestFollowersRestTogether(t *testing.T) {
 	t.Parallel()
 	db := testredis.Open(t, redisdb.Options{Partitions: 3})
 	var boxes [3]inbox
 	var stops []func()
 	for i := range boxes {
-		stops = append(stops, follow(t, db, redisdb.Follow{Stream: "events", Group: fmt.Sprint("g", i)}, boxes[i].handle))
+		stops = append(stops, follow(t, db, redisdb.Follow{Stream: "events", Group: fmt.Sprint("g", i)},
+			boxes[i].handle))
 	}
 	stops = append(stops, follow(t, db, redisdb.Follow{Stream: "others", Group: "g"}, (&inbox{}).handle))
 	for round := range 2 {
@@ -61,7 +63,8 @@ func TestFollowersRestTogether(t *testing.T) {
 	}
 }
 
-// TestFollowTakesOverFromTheDeadAfterARest: the entry came while the reader rested, and another process took it.
+// TestFollowTakesOverFromTheDeadAfterARest: the entry came while the reader rested, and another process took
+// it.
 func TestFollowTakesOverFromTheDeadAfterARest(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)

@@ -53,8 +53,8 @@ const (
 )
 
 // AwaitEntry waits until a stream has entries after the one with the given id. It reports false if it doesn't
-// know of any when most has passed or ctx ends. If reading fails it returns true, so that the caller's own read
-// shows the error.
+// know of any when most has passed or ctx ends. If reading fails it returns true, so that the caller's own
+// read shows the error.
 func (db *DB) AwaitEntry(ctx context.Context, key, after string, most time.Duration) bool {
 	t, slot := db.tails, ""
 	if !t.together {
@@ -114,8 +114,8 @@ func (r *tailRead) covers(w *tailWaiter) bool {
 	return known && !olderEntry(w.after, after)
 }
 
-// read waits for the streams of all that joined, until one of them grows or the round is over. The waiters that
-// are left join another read.
+// read waits for the streams of all that joined, until one of them grows or the round is over. The waiters
+// that are left join another read.
 func (t *tails) read(slot string) {
 	time.Sleep(tailGather)
 	t.mu.Lock()

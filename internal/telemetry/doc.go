@@ -1,6 +1,6 @@
 // Package telemetry makes the Prometheus metrics of all packages, and sends spans about the way of a message
-// to an OpenTelemetry collector, by OTLP over HTTP in protobuf. A span is one step with its begin and its end.
-// All spans of a message, from its submit to its webhooks, have one trace id, as does the program that
+// to an OpenTelemetry collector, by OTLP over HTTP in protobuf. A span is one step with its begin and its
+// end. All spans of a message, from its submit to its webhooks, have one trace id, as does the program that
 // submitted it if it sent a traceparent (W3C Trace Context).
 //
 // # Off

@@ -98,8 +98,8 @@ func (d *Documents) start(ctx context.Context) (stop func()) {
 	duties.Go(func() { d.repeat(ctx, always(d.opts.Every), "the search index can't be counted", d.count) })
 	duties.Go(func() { d.repeat(ctx, always(forgetEvery), "old documents can't be deleted", d.forget) })
 	duties.Go(func() {
-		d.repeat(ctx, func() bool { return missing.Pause(ctx, d.opts.Every) }, "the search index can't be completed",
-			d.complete)
+		every := func() bool { return missing.Pause(ctx, d.opts.Every) }
+		d.repeat(ctx, every, "the search index can't be completed", d.complete)
 	})
 	return func() {
 		cancel()
@@ -108,8 +108,8 @@ func (d *Documents) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// repeat runs a function repeatedly, as long as pause reports true. It logs an error if it differs from the last
-// one.
+// repeat runs a function repeatedly, as long as pause reports true. It logs an error if it differs from the
+// last one.
 func (d *Documents) repeat(ctx context.Context, pause func() bool, trouble string,
 	do func(context.Context) error) {
 	last := ""
@@ -142,8 +142,10 @@ func (d *Documents) count(ctx context.Context) error {
 	}
 	d.metrics.documents.Set(float64(size.Documents))
 	d.metrics.bytes.Set(float64(size.Bytes))
-	now := counted{Documents: size.Documents, Bytes: size.Bytes, At: d.opts.Now().UTC().Truncate(time.Millisecond)}
-	if d.noted.Documents == now.Documents && d.noted.Bytes == now.Bytes && now.At.Sub(d.noted.At).Abs() < recount {
+	now := counted{Documents: size.Documents, Bytes: size.Bytes,
+		At: d.opts.Now().UTC().Truncate(time.Millisecond)}
+	same := d.noted.Documents == now.Documents && d.noted.Bytes == now.Bytes
+	if same && now.At.Sub(d.noted.At).Abs() < recount {
 		return nil
 	}
 	if err := d.keys.noteSize(ctx, now); err != nil {

@@ -51,7 +51,8 @@ func (s *Store) Blocklist(ctx context.Context, bound, account, list string, page
 		return api.BlocklistPage{}, err
 	}
 	numbers, _, _ := pageOf(page, size, int(total))
-	out := api.BlocklistPage{ListID: strings.ToLower(list), PageNumbers: numbers, Addresses: []api.BlocklistAddress{}}
+	out := api.BlocklistPage{ListID: strings.ToLower(list), PageNumbers: numbers,
+		Addresses: []api.BlocklistAddress{}}
 	cursor := ""
 	for n := 0; n <= page && page < out.Pages; n++ {
 		got, err := s.List(ctx, f, cursor, size)
