@@ -169,7 +169,7 @@ func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) 
 // all by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (a *Accounts) List(ctx context.Context, page, pageSize int) (api.AccountPage, error) {
 	p, err := a.store.Page(ctx, page, pageSize)
-	return api.AccountPage{Total: p.Total, Page: p.Number, Pages: p.Pages,
+	return api.AccountPage{PageNumbers: api.PageNumbers{Total: p.Total, Page: p.Number, Pages: p.Pages},
 		Accounts: records.Map(p, a.info)}, err
 }
 

@@ -253,9 +253,7 @@ type GatewayDeleted struct {
 
 // GatewayPage is a page of gateways.
 type GatewayPage struct {
-	Total    int           `json:"total"`
-	Page     int           `json:"page"`
-	Pages    int           `json:"pages"`
+	PageNumbers
 	Gateways []GatewayInfo `json:"gateways"`
 }
 
@@ -295,9 +293,7 @@ type AccountDeleted struct {
 
 // AccountPage is a page of accounts.
 type AccountPage struct {
-	Total    int           `json:"total"`
-	Page     int           `json:"page"`
-	Pages    int           `json:"pages"`
+	PageNumbers
 	Accounts []AccountInfo `json:"accounts"`
 }
 

@@ -186,9 +186,7 @@ func (s CampaignStates) Open() int { return s.Waiting + s.Sending + s.Deferred }
 
 // CampaignPage is a page of campaigns.
 type CampaignPage struct {
-	Total     int            `json:"total"`
-	Page      int            `json:"page"`
-	Pages     int            `json:"pages"`
+	PageNumbers
 	Campaigns []CampaignInfo `json:"campaigns"`
 }
 

@@ -208,9 +208,7 @@ type DigestKindInfo struct {
 
 // DigestKindPage is a page of kinds.
 type DigestKindPage struct {
-	Total int              `json:"total"`
-	Page  int              `json:"page"`
-	Pages int              `json:"pages"`
+	PageNumbers
 	Kinds []DigestKindInfo `json:"kinds"`
 }
 

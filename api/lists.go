@@ -57,9 +57,7 @@ type ListInfo struct {
 
 // ListPage is a page of lists.
 type ListPage struct {
-	Total int        `json:"total"`
-	Page  int        `json:"page"`
-	Pages int        `json:"pages"`
+	PageNumbers
 	Lists []ListInfo `json:"lists"`
 }
 

@@ -140,9 +140,7 @@ func (l DialogueLine) String() string {
 
 // OutboxPage is a page of the outbox, oldest message first.
 type OutboxPage struct {
-	Total    int             `json:"total"`
-	Page     int             `json:"page"`
-	Pages    int             `json:"pages"`
+	PageNumbers
 	Cursor   string          `json:"cursor,omitempty" doc:"Requests the rows after these; absent on the last page"`
 	Messages []OutboxMessage `json:"messages"`
 }
@@ -157,9 +155,7 @@ type DeadLetter struct {
 
 // DeadLetterPage is a page of dead letters, oldest first.
 type DeadLetterPage struct {
-	Total       int             `json:"total"`
-	Page        int             `json:"page"`
-	Pages       int             `json:"pages"`
+	PageNumbers
 	Cursor      string          `json:"cursor,omitempty" doc:"Requests the rows after these; absent on the last page"`
 	DeadLetters []OutboxMessage `json:"deadLetters"`
 }

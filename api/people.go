@@ -53,9 +53,7 @@ type PersonInfo struct {
 
 // PersonPage is a page of persons.
 type PersonPage struct {
-	Total  int          `json:"total"`
-	Page   int          `json:"page"`
-	Pages  int          `json:"pages"`
+	PageNumbers
 	People []PersonInfo `json:"people"`
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -62,6 +63,23 @@ func (d Download[Query]) Do(ctx context.Context, c *Client, q Query, w io.Writer
 type PageQuery struct {
 	Page     int `query:"page" minimum:"0" doc:"Page, from 0"`
 	PageSize int `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
+}
+
+// Size returns the number of rows of a page.
+func (q PageQuery) Size() int { return min(cmp.Or(max(0, q.PageSize), 20), 1000) }
+
+// Of returns which page of a list of total rows it asks for, and where its rows begin and end.
+func (q PageQuery) Of(total int) (numbers PageNumbers, from, end int) {
+	page, size := max(0, q.Page), q.Size()
+	from = min(page*size, total)
+	return PageNumbers{Total: total, Page: page, Pages: (total + size - 1) / size}, from, min(from+size, total)
+}
+
+// PageNumbers says which page of a list a response is.
+type PageNumbers struct {
+	Total int `json:"total"`
+	Page  int `json:"page"`
+	Pages int `json:"pages"`
 }
 
 // CursorQuery asks for the rows of a list after those of an earlier response.

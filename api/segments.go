@@ -32,9 +32,7 @@ type SegmentInfo struct {
 
 // SegmentPage is a page of segments.
 type SegmentPage struct {
-	Total    int           `json:"total"`
-	Page     int           `json:"page"`
-	Pages    int           `json:"pages"`
+	PageNumbers
 	Segments []SegmentInfo `json:"segments"`
 }
 

@@ -135,9 +135,7 @@ type BadLine struct {
 
 // Blocklists are the lists that have suppressions.
 type Blocklists struct {
-	Total      int         `json:"total"`
-	Page       int         `json:"page"`
-	Pages      int         `json:"pages"`
+	PageNumbers
 	Blocklists []Blocklist `json:"blocklists"`
 }
 
@@ -158,10 +156,8 @@ type BlocklistQuery struct {
 
 // BlocklistPage is a page of the suppressions of a list.
 type BlocklistPage struct {
-	ListID    string             `json:"listId"`
-	Total     int                `json:"total"`
-	Page      int                `json:"page"`
-	Pages     int                `json:"pages"`
+	ListID string `json:"listId"`
+	PageNumbers
 	Addresses []BlocklistAddress `json:"addresses"`
 }
 

@@ -121,10 +121,8 @@ type FlushQuery struct {
 
 // TemplatePage is a page of templates, by their ids.
 type TemplatePage struct {
-	Account   *string       `json:"account" doc:"The requested account"`
-	Total     int           `json:"total"`
-	Page      int           `json:"page"`
-	Pages     int           `json:"pages"`
+	Account *string `json:"account" doc:"The requested account"`
+	PageNumbers
 	Templates []TemplateRow `json:"templates"`
 }
 

@@ -101,11 +101,9 @@ type TokenQuery struct {
 
 // TokenPage is a page of tokens.
 type TokenPage struct {
-	Account OrNull      `json:"account" doc:"The account that was asked for, or null"`
-	Total   int         `json:"total"`
-	Page    int         `json:"page"`
-	Pages   int         `json:"pages"`
-	Tokens  []TokenInfo `json:"tokens"`
+	Account OrNull `json:"account" doc:"The account that was asked for, or null"`
+	PageNumbers
+	Tokens []TokenInfo `json:"tokens"`
 }
 
 // QuotaID returns the id by which the quota of a token is counted.

@@ -107,9 +107,7 @@ type EndpointCounts struct {
 
 // EndpointPage is a page of endpoints.
 type EndpointPage struct {
-	Total     int        `json:"total"`
-	Page      int        `json:"page"`
-	Pages     int        `json:"pages"`
+	PageNumbers
 	Endpoints []Endpoint `json:"endpoints"`
 }
 
@@ -145,9 +143,7 @@ type WebhookRouteContent struct {
 
 // WebhookRoutePage is a page of webhook routes.
 type WebhookRoutePage struct {
-	Total    int            `json:"total"`
-	Page     int            `json:"page"`
-	Pages    int            `json:"pages"`
+	PageNumbers
 	Webhooks []WebhookRoute `json:"webhooks"`
 }
 
@@ -189,9 +185,7 @@ type DeliveryAttempt struct {
 
 // DeliveryPage is a page of deliveries, newest first.
 type DeliveryPage struct {
-	Total      int        `json:"total"`
-	Page       int        `json:"page"`
-	Pages      int        `json:"pages"`
+	PageNumbers
 	Partial    bool       `json:"partial,omitempty" doc:"With q, status or event: only the newest 2,000 deliveries were looked at, and there are older ones"`
 	Deliveries []Delivery `json:"deliveries"`
 }

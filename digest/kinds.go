@@ -196,20 +196,15 @@ func (k *Kinds) Page(ctx context.Context, bound string, q api.DigestKindQuery) (
 	if bound != "" && account != bound {
 		return api.DigestKindPage{}, fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", account)
 	}
-	page := api.DigestKindPage{Page: max(0, q.Page), Kinds: []api.DigestKindInfo{}}
-	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
+	kinds := []api.DigestKindInfo{}
 	err := k.store.Each(ctx, func(r *records.Record[storedKind]) error {
-		if account != "" && r.Value.Account != account {
-			return nil
+		if account == "" || r.Value.Account == account {
+			kinds = append(kinds, shownKind(r))
 		}
-		if page.Total >= page.Page*size && len(page.Kinds) < size {
-			page.Kinds = append(page.Kinds, shownKind(r))
-		}
-		page.Total++
 		return nil
 	})
-	page.Pages = (page.Total + size - 1) / size
-	return page, err
+	numbers, from, end := q.Of(len(kinds))
+	return api.DigestKindPage{PageNumbers: numbers, Kinds: kinds[from:end]}, err
 }
 
 // titleOf returns what readers of a language call a category.

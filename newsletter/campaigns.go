@@ -160,12 +160,9 @@ func (c *Campaigns) Page(ctx context.Context, bound string, q api.CampaignQuery)
 	slices.SortFunc(mine, func(a, b *campaign) int {
 		return cmp.Or(b.updated.Compare(a.updated), strings.Compare(a.id, b.id))
 	})
-	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
-	from := min(max(0, q.PageQuery.Page)*size, len(mine))
-	page := api.CampaignPage{Total: len(mine), Page: max(0, q.PageQuery.Page), Pages: (len(mine) +
-		size - 1) / size,
-		Campaigns: []api.CampaignInfo{}}
-	for _, one := range mine[from:min(from+size, len(mine))] {
+	numbers, from, end := q.Of(len(mine))
+	page := api.CampaignPage{PageNumbers: numbers, Campaigns: []api.CampaignInfo{}}
+	for _, one := range mine[from:end] {
 		info, err := c.info(ctx, one)
 		if err != nil {
 			return page, err

@@ -45,8 +45,8 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 	if err != nil {
 		return api.OutboxPage{}, redisError(err, "read a page of the outbox")
 	}
-	page := api.OutboxPage{Total: found.total, Page: q.Page, Pages: pages(found.total, q.PageSize),
-		Cursor: found.next, Messages: make([]api.OutboxMessage, len(rows))}
+	page := api.OutboxPage{PageNumbers: api.PageNumbers{Total: found.total, Page: q.Page,
+		Pages: pages(found.total, q.PageSize)}, Cursor: found.next, Messages: make([]api.OutboxMessage, len(rows))}
 	for i, r := range rows {
 		page.Messages[i] = r.show(paused[r.task().queue])
 	}

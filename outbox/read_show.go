@@ -195,7 +195,7 @@ func (rd *Reader) DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadL
 		return api.DeadLetterPage{DeadLetters: []api.OutboxMessage{}}, nil
 	}
 	page, err := rd.List(ctx, q)
-	return api.DeadLetterPage{Total: page.Total, Page: page.Page, Pages: page.Pages, Cursor: page.Cursor,
+	return api.DeadLetterPage{PageNumbers: page.PageNumbers, Cursor: page.Cursor,
 		DeadLetters: page.Messages}, err
 }
 

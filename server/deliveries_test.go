@@ -98,8 +98,8 @@ func TestWebhookRoutesAreEndpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	times := cmpopts.IgnoreFields(api.WebhookRoute{}, "Created", "Updated")
-	if diff := cmp.Diff(api.WebhookRoutePage{Total: 1, Pages: 1, Webhooks: []api.WebhookRoute{want}}, page,
-		times); diff != "" {
+	if diff := cmp.Diff(api.WebhookRoutePage{PageNumbers: api.PageNumbers{Total: 1, Pages: 1},
+		Webhooks: []api.WebhookRoute{want}}, page, times); diff != "" {
 		t.Error(diff)
 	}
 	want.Content = &api.WebhookRouteContent{}

@@ -104,7 +104,7 @@ func (w webhookRoutes) redeliver(ctx context.Context, in *deliveryInput) (api.Re
 
 func (w webhookRoutes) listRoutes(ctx context.Context, in *api.PageQuery) (api.WebhookRoutePage, error) {
 	page, err := w.webhooks.Endpoints(ctx, in.Page, pageSize(*in))
-	out := api.WebhookRoutePage{Total: page.Total, Page: page.Page, Pages: page.Pages}
+	out := api.WebhookRoutePage{PageNumbers: page.PageNumbers}
 	for _, e := range page.Endpoints {
 		out.Webhooks = append(out.Webhooks, routeOf(e))
 	}

@@ -36,7 +36,7 @@ func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := accountsView{Accounts: got.Accounts}
-	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: endpointsPerPage, path: "/accounts"}
+	view.Pager = pager{got.PageNumbers, endpointsPerPage, "/accounts", nil}
 	return u.showAccounts(w, r, "Accounts", view)
 }
 

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/postroom/postroom/api"
@@ -19,12 +20,7 @@ func (b variantBlock) Field(name string) string {
 
 // Fuller reports whether it has more than a subject.
 func (b variantBlock) Fuller(f url.Values) bool {
-	for _, name := range variantFields[2:] {
-		if f.Get(b.Field(name)) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(variantFields[2:], func(name string) bool { return f.Get(b.Field(name)) != "" })
 }
 
 // variantFields are the fields of a variant.

@@ -49,9 +49,8 @@ func (u *UI) campaigns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v.Campaigns = got.Campaigns
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/campaigns",
-		values: values(map[string]string{"account": account, "state": v.Query.State, "list": v.Query.ListID,
-			"q": v.Query.Search})}
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/campaigns", values(map[string]string{"account": account,
+		"state": v.Query.State, "list": v.Query.ListID, "q": v.Query.Search})}
 	if slices.ContainsFunc(got.Campaigns, func(c api.CampaignInfo) bool {
 		return api.CampaignUnderWay(c.State)
 	}) {

@@ -190,7 +190,8 @@ func TestTheListOfCampaigns(t *testing.T) {
 	c.Campaign = "spring"
 	later := time.Now().Add(time.Hour)
 	p := w.view("/campaigns", "campaigns", campaignsView{States: campaignStates, Part: "/campaigns?part=rows",
-		Query: api.CampaignQuery{State: "sending"}, Pager: pager{Total: 2, Pages: 1, Size: 50},
+		Query: api.CampaignQuery{State: "sending"},
+		Pager: pager{PageNumbers: api.PageNumbers{Total: 2, Pages: 1}, Size: 50},
 		Campaigns: []api.CampaignInfo{{Campaign: c, State: "sending",
 			States: api.CampaignStates{Waiting: 75, Sent: 25}}, {Campaign: c, State: "scheduled", At: &later}}},
 		true)

@@ -51,8 +51,8 @@ func (u *UI) kinds(w http.ResponseWriter, r *http.Request) error {
 	for _, kind := range got.Kinds {
 		v.Kinds = append(v.Kinds, u.kindRow(kind))
 	}
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/digests/kinds",
-		values: values(map[string]string{"account": account})}
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/digests/kinds",
+		values(map[string]string{"account": account})}
 	return u.show(w, r, status, "digestkinds", "Kinds of digests", v)
 }
 

@@ -20,7 +20,7 @@ func (u *UI) gateways(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := gatewaysView{Gateways: got.Gateways}
-	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: endpointsPerPage, path: "/gateways"}
+	view.Pager = pager{got.PageNumbers, endpointsPerPage, "/gateways", nil}
 	return u.show(w, r, http.StatusOK, "gateways", "Gateways", view)
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,12 +63,7 @@ type delimiterChoice struct{ Value, Words string }
 
 // Running reports whether one of the imports is not at its end.
 func (v importsView) Running() bool {
-	for _, i := range v.Imports {
-		if i.State == "running" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Imports, func(i api.SubscriberImport) bool { return i.State == "running" })
 }
 
 // imports shows the imports of an account, and the form of a new one.

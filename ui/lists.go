@@ -32,8 +32,7 @@ func (u *UI) lists(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := listsView{Account: account, Lists: got.Lists}
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/lists",
-		values: values(map[string]string{"account": account})}
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/lists", values(map[string]string{"account": account})}
 	return u.show(w, r, http.StatusOK, "lists", "Lists", v)
 }
 

@@ -101,8 +101,7 @@ func (u *UI) listOutbox(r *http.Request, v *outboxView) error {
 		next.Set("cursor", got.Cursor)
 		v.Next, v.Short = address("/outbox", next), len(got.Messages) < q.PageSize
 	}
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/outbox",
-		values: v.Filter.values()}
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/outbox", v.Filter.values()}
 	return nil
 }
 

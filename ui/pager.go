@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/url"
 	"strconv"
+
+	"github.com/postroom/postroom/api"
 )
 
 // rowsPerPage is the number of messages on a page.
@@ -11,9 +13,10 @@ const rowsPerPage = 50
 
 // pager is the links to the pages of a list. In URLs and on the page, numbers start at 1.
 type pager struct {
-	Page, Pages, Total, Size int // Page counts from 0
-	path                     string
-	values                   url.Values
+	api.PageNumbers // Page counts from 0
+	Size            int
+	path            string
+	values          url.Values
 }
 
 // pageOf returns the page number in a URL, from 0. Without a valid one it is 0.

@@ -54,7 +54,7 @@ func (u *UI) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values
 	if err != nil {
 		return err
 	}
-	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/people"}
+	view.Pager = pager{got.PageNumbers, rowsPerPage, "/people", nil}
 	return u.show(w, r, status, "people", "People", view)
 }
 

@@ -104,8 +104,7 @@ func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
 		next.Set("cursor", letters.Cursor)
 		view.next = address("/replay", next)
 	}
-	view.Pager = pager{Page: page, Pages: letters.Pages, Total: letters.Total, Size: rowsPerPage,
-		path: "/replay", values: f.values()}
+	view.Pager = pager{letters.PageNumbers, rowsPerPage, "/replay", f.values()}
 	if view.Correction, err = u.corrections(r); err != nil {
 		return err
 	}

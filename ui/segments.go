@@ -79,8 +79,7 @@ func (u *UI) showSegments(w http.ResponseWriter, r *http.Request, filled url.Val
 		return err
 	}
 	v.Open = refused != nil || filled.Get("rule") != ""
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/segments",
-		values: values(map[string]string{"account": account})}
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/segments", values(map[string]string{"account": account})}
 	return u.show(w, r, status, "segments", "Segments", v)
 }
 

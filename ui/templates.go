@@ -50,8 +50,8 @@ func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v.Templates = got.Templates
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: templatesPerPage, path: "/templates",
-		values: values(map[string]string{"kind": v.Kind, "account": v.Account, "search": v.Search})}
+	v.Pager = pager{got.PageNumbers, templatesPerPage, "/templates",
+		values(map[string]string{"kind": v.Kind, "account": v.Account, "search": v.Search})}
 	return u.show(w, r, http.StatusOK, "templates", "Templates", v)
 }
 

@@ -71,7 +71,7 @@ func (u *UI) showTokens(w http.ResponseWriter, r *http.Request, v tokensView) er
 		}
 		v.Tokens = append(v.Tokens, row)
 	}
-	v.Pager = pager{Page: number, Pages: page.Pages, Total: page.Total, Size: rowsPerPage, path: "/tokens"}
+	v.Pager = pager{page.PageNumbers, rowsPerPage, "/tokens", nil}
 	v.Overlaps, v.Form = overlaps, tokenForm(len(v.Tokens) > 0)
 	v.Form.fill(v.Typed)
 	status, err := v.Form.refuse(r, v.Refused)

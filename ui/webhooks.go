@@ -35,7 +35,7 @@ func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := webhooksView{Endpoints: got.Endpoints}
-	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: endpointsPerPage, path: "/webhooks"}
+	view.Pager = pager{got.PageNumbers, endpointsPerPage, "/webhooks", nil}
 	switch _, err := u.Webhooks.Deliveries(r.Context(), webhooks.SettingsID, 0, 1); {
 	case err == nil:
 		view.Settings = webhooks.SettingsID
@@ -134,8 +134,7 @@ func (u *UI) showEndpoint(w http.ResponseWriter, r *http.Request, view endpointV
 		return u.show(w, r, http.StatusBadRequest, "endpoint", title, view)
 	}
 	view.Deliveries, view.Partial = got.Deliveries, got.Partial
-	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: deliveriesPerPage,
-		path: endpointPath(id)}
+	view.Pager = pager{got.PageNumbers, deliveriesPerPage, endpointPath(id), nil}
 	view.Pager.values = values(map[string]string{"q": view.Query.Q, "status": view.Query.Status,
 		"event": view.Query.Event, "hours": in.Get("hours")})
 	return u.show(w, r, http.StatusOK, "endpoint", title, view)

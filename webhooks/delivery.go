@@ -60,8 +60,8 @@ func (w *Webhooks) deliveries(ctx context.Context, endpoint, list string, from,
 	if err != nil {
 		return api.DeliveryPage{}, redisdb.Away(err)
 	}
-	out := api.DeliveryPage{Total: total, Page: from / pageSize, Pages: pages(total, pageSize),
-		Deliveries: make([]api.Delivery, 0, len(ids))}
+	numbers, _, _ := api.PageQuery{Page: from / pageSize, PageSize: pageSize}.Of(total)
+	out := api.DeliveryPage{PageNumbers: numbers, Deliveries: make([]api.Delivery, 0, len(ids))}
 	for i, record := range records {
 		if len(record) > 0 { // otherwise it ended between the two reads
 			out.Deliveries = append(out.Deliveries, showDelivery(refs[i], record))

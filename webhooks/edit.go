@@ -208,13 +208,12 @@ func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.Endpo
 	slices.SortFunc(rows, func(a, b api.Endpoint) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
-	page, pageSize = max(page, 0), max(pageSize, 1)
-	from := min(page*pageSize, len(rows))
-	rows, total := rows[from:min(from+pageSize, len(rows))], len(rows)
+	numbers, from, end := api.PageQuery{Page: page, PageSize: pageSize}.Of(len(rows))
+	rows = rows[from:end]
 	if err := w.addRests(ctx, rows); err != nil {
 		return api.EndpointPage{}, err
 	}
-	return api.EndpointPage{Total: total, Page: page, Pages: pages(total, pageSize), Endpoints: rows}, nil
+	return api.EndpointPage{PageNumbers: numbers, Endpoints: rows}, nil
 }
 
 // show returns a stored endpoint as a type of the API. Secrets that cannot be opened (their key is gone)
@@ -302,6 +301,3 @@ func endpointAccount(endpoint string) string {
 func notFound(id string) error {
 	return fault.New(fault.NotFound, "WebhookEndpointNotFound", "No webhook endpoint %q", id)
 }
-
-// pages returns the number of pages.
-func pages(total, size int) int { return (total + size - 1) / size }

@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -30,9 +29,9 @@ func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string,
 	if q.Q = strings.TrimSpace(q.Q); q.Q != "" && w.options.Match == nil {
 		return api.DeliveryPage{}, fault.New(fault.NotFound, "SearchOff", "There is no search index")
 	}
-	page, pageSize := max(q.Page, 0), cmp.Or(max(q.PageSize, 0), 20)
+	pages := api.PageQuery{Page: q.Page, PageSize: q.PageSize}
 	if q.Q == "" && q.Status == "" && q.Event == "" {
-		return w.Deliveries(ctx, endpoint, page, pageSize)
+		return w.Deliveries(ctx, endpoint, q.Page, pages.Size())
 	}
 	list := logKey(endpoint)
 	if q.Status != "" && q.Status != statusPending { // a great many may be pending
@@ -55,11 +54,8 @@ func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string,
 		}
 	}
 	slices.SortStableFunc(found, func(a, b api.Delivery) int { return b.Created.Compare(a.Created) })
-	from := min(page, len(found)/pageSize+1) * pageSize
-	return api.DeliveryPage{
-		Total: len(found), Page: page, Pages: pages(len(found), pageSize), Partial: partial,
-		Deliveries: found[min(from, len(found)):min(from+pageSize, len(found))],
-	}, nil
+	numbers, from, end := pages.Of(len(found))
+	return api.DeliveryPage{PageNumbers: numbers, Partial: partial, Deliveries: found[from:end]}, nil
 }
 
 // Statuses are all states of deliveries.

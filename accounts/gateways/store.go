@@ -94,7 +94,7 @@ func (s *Store) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
 // List returns a page of gateways by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (s *Store) List(ctx context.Context, page, pageSize int) (api.GatewayPage, error) {
 	p, err := s.store.Page(ctx, page, pageSize)
-	return api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages,
+	return api.GatewayPage{PageNumbers: api.PageNumbers{Total: p.Total, Page: p.Number, Pages: p.Pages},
 		Gateways: records.Map(p, s.info)}, err
 }
 

@@ -28,9 +28,6 @@ func Row(what, got, want string, ok bool) {
 // Tell prints a measured value of which nothing is required.
 func Tell(what, got string) { Row(what, got, "", true) }
 
-// PerSecond formats a rate of messages.
-func PerSecond(rate float64) string { return fmt.Sprintf("%.0f messages/s", rate) }
-
 // Quantiles are the median, the 99th percentile and the maximum of a series of durations.
 type Quantiles struct{ P50, P99, Most time.Duration }
 

@@ -71,16 +71,22 @@ func (c *Choice) Campaigns() []string {
 func (l *Lists) these(ctx context.Context, account string, ids []string) ([]*List, error) {
 	lists := make([]*List, 0, len(ids))
 	for _, id := range ids {
-		list, err := l.Find(ctx, id)
-		if err == nil && list.Account != account {
-			err = listNotFound(id)
-		}
+		list, err := l.of(ctx, account, id)
 		if err != nil {
 			return nil, err
 		}
 		lists = append(lists, list)
 	}
 	return lists, nil
+}
+
+// of returns a list of an account.
+func (l *Lists) of(ctx context.Context, account, id string) (*List, error) {
+	list, err := l.Find(ctx, id)
+	if err == nil && list.Account != account {
+		return nil, listNotFound(id)
+	}
+	return list, err
 }
 
 // rules returns the rules of segments of an account.

@@ -230,10 +230,7 @@ func (c *Confirmations) Again(ctx context.Context, bound string, of api.Subscrib
 		return api.ConfirmationSent{}, err
 	}
 	s := c.Subscribers
-	list, err := s.Lists.Find(ctx, listID)
-	if err == nil && list.Account != account {
-		err = listNotFound(listID)
-	}
+	list, err := s.Lists.of(ctx, account, listID)
 	if err != nil {
 		return api.ConfirmationSent{}, err
 	}

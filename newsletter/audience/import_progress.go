@@ -68,12 +68,7 @@ type doubt struct {
 
 // made reports whether a subscriber is a new one of the batch.
 func (d *doubt) made(ordinal uint32) bool {
-	for _, p := range d.Places {
-		if ordinal-p[0] < p[1] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Places, func(p [2]uint32) bool { return ordinal-p[0] < p[1] })
 }
 
 // changed reports whether a line may be one whose change the batch made.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/postroom/postroom/api"
@@ -167,12 +168,7 @@ func (r *rows) next() (in entry, bad, fatal error) {
 
 // blank reports whether a row has separators only, as spreadsheets write below their data.
 func blank(cells []string) bool {
-	for _, cell := range cells {
-		if cell != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(cells, func(cell string) bool { return cell != "" })
 }
 
 // jsonRow is a line of a JSONL file: a SubscriberRequest, or an ExportedSubscriber.

@@ -233,11 +233,9 @@ func (l *Lists) Page(ctx context.Context, bound string, q api.ListQuery) (api.Li
 	if err != nil {
 		return api.ListPage{}, err
 	}
-	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
-	from := min(max(0, q.Page)*size, len(mine))
-	shown, err := l.shown(ctx, mine[from:min(from+size, len(mine))])
-	return api.ListPage{Total: len(mine), Page: max(0, q.Page), Pages: (len(mine) + size - 1) / size,
-		Lists: shown}, err
+	numbers, from, end := q.Of(len(mine))
+	shown, err := l.shown(ctx, mine[from:end])
+	return api.ListPage{PageNumbers: numbers, Lists: shown}, err
 }
 
 // shown returns lists with their counts, which are read with one round trip.

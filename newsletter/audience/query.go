@@ -46,14 +46,10 @@ func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.Subscrib
 		return f, invalid("listId", "is required with state: the state on which list")
 	}
 	if q.ListID != "" {
-		list, err := s.Lists.Find(ctx, q.ListID)
-		if err == nil && list.Account != account {
-			err = listNotFound(q.ListID)
-		}
-		if err != nil {
+		var err error
+		if f.list, err = s.Lists.of(ctx, account, q.ListID); err != nil {
 			return f, err
 		}
-		f.list = list
 	}
 	if q.Segment != "" {
 		r, rule, err := s.Segments.find(ctx, bound, q.Segment)

@@ -197,11 +197,9 @@ func (s *Segments) Page(ctx context.Context, bound string, q api.SegmentQuery) (
 	if err != nil {
 		return api.SegmentPage{}, err
 	}
-	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
-	from := min(max(0, q.Page)*size, len(mine))
-	page := api.SegmentPage{Total: len(mine), Page: max(0, q.Page), Pages: (len(mine) + size - 1) / size,
-		Segments: []api.SegmentInfo{}}
-	for _, r := range mine[from:min(from+size, len(mine))] {
+	numbers, from, end := q.Of(len(mine))
+	page := api.SegmentPage{PageNumbers: numbers, Segments: []api.SegmentInfo{}}
+	for _, r := range mine[from:end] {
 		info, err := s.shown(ctx, r)
 		if err != nil {
 			return page, err

@@ -51,10 +51,7 @@ func (s *Subscribers) wishes(ctx context.Context, account string, lists []api.Su
 	wishes := make([]wish, 0, len(lists))
 	seen := map[uint32]bool{}
 	for i, in := range lists {
-		list, err := s.Lists.Find(ctx, in.ListID)
-		if err == nil && list.Account != account {
-			err = listNotFound(in.ListID)
-		}
+		list, err := s.Lists.of(ctx, account, in.ListID)
 		if err != nil {
 			return nil, err
 		}
@@ -202,10 +199,7 @@ func (s *Subscribers) Leave(ctx context.Context, bound string, of api.Subscriber
 	if err != nil {
 		return false, err
 	}
-	list, err := s.Lists.Find(ctx, listID)
-	if err == nil && list.Account != account {
-		err = listNotFound(listID)
-	}
+	list, err := s.Lists.of(ctx, account, listID)
 	if err != nil {
 		return false, err
 	}

@@ -30,12 +30,8 @@ func (s *Store) Lists(ctx context.Context, bound string, page, size int) (api.Bl
 		}
 		all = append(all, api.Blocklist{ListID: c.List, Account: c.Account, Count: int(c.Entries)})
 	}
-	size = pageSize(size)
-	from := min(page*size, len(all))
-	return api.Blocklists{
-		Total: len(all), Page: page, Pages: pages(len(all), size), Blocklists: append([]api.Blocklist{},
-			all[from:min(from+size, len(all))]...),
-	}, nil
+	numbers, from, end := pageOf(page, size, len(all))
+	return api.Blocklists{PageNumbers: numbers, Blocklists: append([]api.Blocklist{}, all[from:end]...)}, nil
 }
 
 // Blocklist returns a page of the entries of a list of an account; of the lists of this id of all accounts if
@@ -54,9 +50,8 @@ func (s *Store) Blocklist(ctx context.Context, bound, account, list string, page
 	if err != nil {
 		return api.BlocklistPage{}, err
 	}
-	size = pageSize(size)
-	out := api.BlocklistPage{ListID: strings.ToLower(list), Total: int(total), Page: page,
-		Pages:     pages(int(total), size),
+	numbers, _, _ := pageOf(page, size, int(total))
+	out := api.BlocklistPage{ListID: strings.ToLower(list), PageNumbers: numbers,
 		Addresses: []api.BlocklistAddress{}}
 	cursor := ""
 	for n := 0; n <= page && page < out.Pages; n++ {
@@ -164,11 +159,9 @@ func (s *Store) soleOwner(ctx context.Context, e Entry) (owner string, _ error) 
 	return owner, err
 }
 
-func pageSize(size int) int {
-	if size = min(size, maxPage); size < 1 {
-		return defaultPage
-	}
-	return size
+// pageOf returns a page of a list: an empty list has one, too.
+func pageOf(page, size, total int) (numbers api.PageNumbers, from, end int) {
+	numbers, from, end = api.PageQuery{Page: page, PageSize: size}.Of(total)
+	numbers.Pages = max(1, numbers.Pages)
+	return numbers, from, end
 }
-
-func pages(total, size int) int { return max(1, (total+size-1)/size) }

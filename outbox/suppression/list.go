@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
@@ -24,13 +25,9 @@ type Page struct {
 	Next    string // cursor of the next page; empty: this was the last
 }
 
-const (
-	defaultPage = 20
-	maxPage     = 1000
-	// lookedGroups bounds the work of one page: a thirty-second of all entries. Only a search by domain
-	// reaches it.
-	lookedGroups = groups * shards / 32
-)
+// lookedGroups bounds the work of one page: a thirty-second of all entries. Only a search by domain
+// reaches it.
+const lookedGroups = groups * shards / 32
 
 // List returns entries with their evidence from a cursor on (empty: the beginning), including expired ones
 // that are not swept yet. size is 1 to 1,000; zero means 20. A page may have fewer entries, even none, while
@@ -54,7 +51,7 @@ func (s *Store) List(ctx context.Context, f Filter, cursor string, size int) (Pa
 		entries, err := s.entries(ctx, rows)
 		return Page{Entries: entries}, err
 	}
-	return s.page(ctx, f, at, pageSize(size))
+	return s.page(ctx, f, at, api.PageQuery{PageSize: size}.Size())
 }
 
 func (s *Store) page(ctx context.Context, f Filter, at position, size int) (Page, error) {

@@ -176,7 +176,7 @@ func TestBlocklists(t *testing.T) {
 	b.add(t, 1, suppression.Entry{Domain: "example.net", Reason: "unsubscribe", Account: "shop",
 		List: "another"})
 	lists, err := b.Lists(t.Context(), "", 0, 0)
-	want := api.Blocklists{Total: 2, Pages: 1, Blocklists: []api.Blocklist{
+	want := api.Blocklists{PageNumbers: api.PageNumbers{Total: 2, Pages: 1}, Blocklists: []api.Blocklist{
 		{ListID: "another", Account: "shop", Count: 1},
 		{ListID: "test-list", Account: "snd", Count: 25}}}
 	if diff := cmp.Diff(want, lists); err != nil || diff != "" {

@@ -1,7 +1,6 @@
 package templates
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -181,8 +180,7 @@ func (c *catalog) users(id string) []string {
 
 // list returns a page of the matching entries that a caller bound to an account may see.
 func (c *catalog) list(q api.TemplateQuery, bound string) api.TemplatePage {
-	size := min(cmp.Or(max(q.PageSize, 0), 20), 1000)
-	page := api.TemplatePage{Account: orNull(q.Account), Page: max(0, q.Page), Templates: []api.TemplateRow{}}
+	rows := []*entry{}
 	search := strings.ToLower(q.Search)
 	for _, e := range c.all {
 		r := &e.Value
@@ -193,12 +191,13 @@ func (c *catalog) list(q api.TemplateQuery, bound string) api.TemplatePage {
 		if search != "" && !strings.Contains(strings.ToLower(e.ID+"\n"+r.Name+"\n"+r.Description), search) {
 			continue
 		}
-		if page.Total >= page.Page*size && len(page.Templates) < size {
-			page.Templates = append(page.Templates, rowOf(e))
-		}
-		page.Total++
+		rows = append(rows, e)
 	}
-	page.Pages = (page.Total + size - 1) / size
+	numbers, from, end := api.PageQuery{Page: q.Page, PageSize: q.PageSize}.Of(len(rows))
+	page := api.TemplatePage{Account: orNull(q.Account), PageNumbers: numbers, Templates: []api.TemplateRow{}}
+	for _, e := range rows[from:end] {
+		page.Templates = append(page.Templates, rowOf(e))
+	}
 	return page
 }
 

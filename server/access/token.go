@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,12 +33,7 @@ func (t *token) allowsAddress(remote netip.Addr) bool {
 		return true
 	}
 	remote = remote.Unmap().WithZone("")
-	for _, p := range t.addresses {
-		if p.Contains(remote) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.addresses, func(p netip.Prefix) bool { return p.Contains(remote) })
 }
 
 // rateLimit returns the limit of a token: its own, else that of the account it is bound to; nil: none.
@@ -94,16 +90,13 @@ func (a *Access) Get(ctx context.Context, id string) (api.TokenInfo, error) {
 // List returns a page of the tokens that are bound to an account, or (empty) of all, the oldest first. Pages
 // count from 0; pageSize is 1 to 1000, zero means 20.
 func (a *Access) List(ctx context.Context, account string, page, pageSize int) (api.TokenPage, error) {
-	page, pageSize = max(0, page), min(pageSize, 1000)
-	if pageSize < 1 {
-		pageSize = 20
-	}
-	tokens, total, err := a.store.page(ctx, account, page*pageSize, pageSize)
+	q := api.PageQuery{Page: max(0, page), PageSize: pageSize}
+	tokens, total, err := a.store.page(ctx, account, q.Page*q.Size(), q.Size())
 	if err != nil {
 		return api.TokenPage{}, redisdb.Failed(err, "access: list tokens")
 	}
-	return api.TokenPage{Account: api.OrNull(account), Total: total, Page: page,
-		Pages: (total + pageSize - 1) / pageSize, Tokens: tokens}, nil
+	numbers, _, _ := q.Of(total)
+	return api.TokenPage{Account: api.OrNull(account), PageNumbers: numbers, Tokens: tokens}, nil
 }
 
 // Delete revokes a token and ends its sessions. It returns false for an unknown id.

@@ -49,7 +49,8 @@ func (i *wholeInstance) overview(t *testing.T, now func() time.Time) *Overview {
 		},
 		List: func(_ context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
 			all := i.listed[q.State]
-			return api.OutboxPage{Total: len(all), Messages: all[:min(len(all), q.PageSize)]}, nil
+			return api.OutboxPage{PageNumbers: api.PageNumbers{Total: len(all)},
+				Messages: all[:min(len(all), q.PageSize)]}, nil
 		},
 		QueueStatus: func(_ context.Context, name string) (api.QueueStatus, error) {
 			return api.QueueStatus{Queue: name, Paused: i.paused[name]}, nil

@@ -54,7 +54,7 @@ func (l *limitedListener) address(conn net.Conn) netip.Addr {
 		return netip.Addr{}
 	}
 	client, err := OfConn(conn)
-	if err != nil || l.trusted.Trusts(client.Addr) {
+	if err != nil || l.trusted.trusts(client.Addr) {
 		return netip.Addr{}
 	}
 	return client.Addr

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 )
 
@@ -93,16 +94,9 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// Trusts reports whether an address is that of a trusted proxy.
-func (p *Proxies) Trusts(addr netip.Addr) bool { return p.trusts(addr) }
-
+// trusts reports whether an address is that of a trusted proxy.
 func (p *Proxies) trusts(addr netip.Addr) bool {
-	for _, network := range p.trusted {
-		if network.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.trusted, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
 
 // notBelieved logs that a peer that is not trusted sent a header. Anybody on the internet can send one. So

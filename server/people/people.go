@@ -208,15 +208,13 @@ func (r *refused) info() api.PersonInfo {
 // List returns a page of persons, in the order of their names. Pages count from 0; size is 1 to 1000, zero
 // means 20.
 func (p *People) List(ctx context.Context, page, size int) (api.PersonPage, error) {
-	page, size = max(0, page), min(size, 1000)
-	if size < 1 {
-		size = 20
-	}
-	names, total, err := p.store.names(ctx, page*size, size)
+	q := api.PageQuery{Page: max(0, page), PageSize: size}
+	names, total, err := p.store.names(ctx, q.Page*q.Size(), q.Size())
 	if err != nil {
 		return api.PersonPage{}, err
 	}
-	out := api.PersonPage{Total: total, Page: page, Pages: (total + size - 1) / size, People: []api.PersonInfo{}}
+	numbers, _, _ := q.Of(total)
+	out := api.PersonPage{PageNumbers: numbers, People: []api.PersonInfo{}}
 	for _, name := range names {
 		one, err := p.Get(ctx, name)
 		if err != nil && !fault.Is(err, fault.NotFound) { // it was deleted just now
