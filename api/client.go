@@ -152,7 +152,6 @@ func (c *Client) untimed() *Client {
 	return &Client{base: c.base, token: c.token, http: &h}
 }
 
-// jsonBody writes the body of a request.
 func (r request) jsonBody(in any) (request, error) {
 	text, err := json.Marshal(in)
 	r.body, r.kind = bytes.NewReader(text), "application/json"

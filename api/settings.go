@@ -31,7 +31,6 @@ func (s *Settings) List() (all []Setting) {
 	return all
 }
 
-// settingText returns the kind and the text of a field of Settings.
 func settingText(field any) (kind, text string) {
 	switch p := field.(type) {
 	case *string:

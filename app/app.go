@@ -436,7 +436,6 @@ func (a *App) queueKeep(name string) int {
 	return (n + a.db.Partitions() - 1) / a.db.Partitions()
 }
 
-// queueNames returns the names of all queues.
 func queueNames(db *redisdb.DB) []string {
 	return slices.Concat([]string{queue.Notify, queue.Documents},
 		slices.Collect(maps.Keys(spread(queue.Submit, db))), slices.Collect(maps.Keys(spread(queue.Bulk, db))))

@@ -19,7 +19,6 @@ import (
 	"github.com/postroom/postroom/outbox/templates/locale"
 )
 
-// storedKind is a kind as it is stored.
 type storedKind struct {
 	api.DigestKind
 	Version int `json:"version"`

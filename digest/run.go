@@ -279,7 +279,6 @@ func addLists(ctx context.Context, pipe redis.Pipeliner, keys []string) (l lists
 	return l
 }
 
-// readLists reads lists.
 func (b *base) readLists(ctx context.Context, keys []string) (l lists, _ error) {
 	if len(keys) == 0 {
 		return l, nil

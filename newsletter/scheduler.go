@@ -74,7 +74,6 @@ func (s *scheduler) of(id string) *scan {
 	return s.scans[id]
 }
 
-// reservationsOf returns the reservations of a campaign.
 func (s *scheduler) reservationsOf(one *campaign) *reservations {
 	s.mu.Lock()
 	defer s.mu.Unlock()

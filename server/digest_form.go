@@ -69,7 +69,6 @@ func readDigestForm(values url.Values) (f digestForm, ok bool) {
 	return f, f.tz != nil || len(f.categories) > 0
 }
 
-// wrongField is a field of a form that has a wrong value.
 type wrongField struct {
 	name string // of the field, as mode.comment; empty: text names it
 	word string // key of the text that says what it may be; empty: text

@@ -146,7 +146,6 @@ type ofDigests interface {
 	digestObject(bound string) (id, account string)
 }
 
-// firstAccount returns the first account that is given.
 func firstAccount(all ...string) string { return cmp.Or(append(all, audience.DefaultAccount)...) }
 
 func (in *createDigestKindInput) digestObject(bound string) (id, account string) {

@@ -153,7 +153,6 @@ func (s *Server) senderRoutes() []group {
 	}
 }
 
-// subscriberFileRoutes are about files of subscribers.
 func (s *Server) subscriberFileRoutes() group {
 	imports := subscriberImportRoutes{audience: s.parts.Audience}
 	return group{"Files of subscribers", "Import and export subscribers.", []route{
@@ -167,7 +166,6 @@ func (s *Server) subscriberFileRoutes() group {
 	}}
 }
 
-// segmentRoutes are about segments.
 func (s *Server) segmentRoutes() group {
 	segments := s.parts.Audience.Segments
 	return group{"Segments", "Stored rules that select subscribers.", []route{
@@ -186,7 +184,6 @@ func (s *Server) segmentRoutes() group {
 	}}
 }
 
-// campaignRoutes are about campaigns.
 func (s *Server) campaignRoutes() group {
 	all, scope := s.parts.Campaigns, own(api.ScopeCampaigns)
 	campaigns := campaignRoutes{campaigns: all, draining: &s.draining}

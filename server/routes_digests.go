@@ -2,7 +2,6 @@ package server
 
 import "github.com/postroom/postroom/api"
 
-// digestRoutes are about digests.
 func (s *Server) digestRoutes() group {
 	all := s.parts.Digests
 	digests := digestRoutes{digests: all}

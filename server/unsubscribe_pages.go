@@ -47,7 +47,6 @@ type pageRow struct {
 	Button            *pageButton
 }
 
-// pageButton is a form with one button.
 type pageButton struct {
 	// path, relative to the page: a proxy may add a path prefix
 	To     string

@@ -156,7 +156,6 @@ func quotaOf(q *api.Quota) []**int {
 		&q.Subscribers, &q.Events, &q.Requests}
 }
 
-// accountValues returns what the form of an account has.
 func accountValues(a api.Account) url.Values {
 	f := values(map[string]string{"name": a.Name, "email": a.Email, "accountTrouble": a.AccountTrouble,
 		"proxy": a.Proxy, "webhooks": a.Webhooks, "localAddress": a.LocalAddress, "smtpEhloName": a.SMTPEhloName,

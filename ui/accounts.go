@@ -78,7 +78,6 @@ func (u *UI) mailSender(w http.ResponseWriter, r *http.Request) error {
 		"A mail to %s asks whether %s may send as it. Its link works for a day.", info.Sender, account)
 }
 
-// accountView is the page of an account.
 type accountView struct {
 	api.AccountInfo
 	Usage   api.Usage

@@ -36,7 +36,6 @@ func (v auditView) Any() bool { return v.Query != api.AuditQuery{} }
 // FromField returns the time From for the field of the form, and ToField To.
 func (v auditView) FromField() string { return formMoment(v.Query.From) }
 
-// ToField is FromField for To.
 func (v auditView) ToField() string { return formMoment(v.Query.To) }
 
 // auditPage shows who did what, newest first, and verifies the log if the URL says so.

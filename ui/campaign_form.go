@@ -95,7 +95,6 @@ func (u *UI) changeCampaign(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, campaignPath(id), "Changed.")
 }
 
-// campaignValues returns a campaign as the form has it.
 func campaignValues(c api.Campaign) url.Values {
 	render, window := *cmp.Or(c.Render, &api.Render{}), *cmp.Or(c.Window, &api.CampaignWindow{})
 	from := *cmp.Or(c.From, &api.Address{})

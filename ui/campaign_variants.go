@@ -23,7 +23,6 @@ func (b variantBlock) Fuller(f url.Values) bool {
 	return slices.ContainsFunc(variantFields[2:], func(name string) bool { return f.Get(b.Field(name)) != "" })
 }
 
-// variantFields are the fields of a variant.
 var variantFields = []string{"variant", "subject", "previewText", "fromName", "fromAddress", "template",
 	"html",
 	"text"}

@@ -60,7 +60,6 @@ func (u *UI) campaigns(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "campaigns", "Campaigns", v)
 }
 
-// campaignView is the page of one campaign.
 type campaignView struct {
 	api.CampaignInfo
 	Stats  api.CampaignStats  // zero if it was never begun
@@ -72,7 +71,6 @@ type campaignView struct {
 // resendChoice is a group of people whom a campaign may be sent to again.
 type resendChoice struct{ To, Words string }
 
-// resendChoices are all of them.
 var resendChoices = []resendChoice{{"failed", "those it failed for"}, {"inDoubt", "those in doubt"},
 	{"notOpened", "those not known to have opened it"}, {"newcomers", "those who subscribed since"}}
 
@@ -111,7 +109,6 @@ func (v campaignView) Offered() []offeredSegment {
 // Live reports whether the numbers of the campaign may change by themselves.
 func (v campaignView) Live() bool { return v.State != api.CampaignDraft }
 
-// PublicPath returns the path of its page in the public archive.
 func (v campaignView) PublicPath() string {
 	return v.ArchiveURL[max(0, strings.LastIndex(v.ArchiveURL, "/archive/")):]
 }
@@ -174,7 +171,6 @@ func (u *UI) campaign(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "campaign", info.Name, v)
 }
 
-// campaignPath returns the path of the page of a campaign.
 func campaignPath(id string) string { return "/campaigns/" + url.PathEscape(id) }
 
 // sendCampaign begins a campaign, now or at a time.

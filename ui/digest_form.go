@@ -26,7 +26,6 @@ type digestCategoryRow struct {
 // rowPrefix begins the names of the fields of a row.
 func rowPrefix(i int) string { return "c." + strconv.Itoa(i) + "." }
 
-// recipientValues returns what the form of a recipient has.
 func recipientValues(one api.DigestRecipient, reader digest.Reader) url.Values {
 	f := values(map[string]string{"email": one.Email, "name": one.Name, "locale": one.Locale, "tz": one.TZ,
 		"quiet": quietText(one.Quiet), "version": strconv.Itoa(one.Version)})

@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// digestKindsView is the page of all kinds.
 type digestKindsView struct {
 	Account string // whose; empty: of all
 	Trouble string // why there are none; empty: they were read
@@ -20,7 +19,6 @@ type digestKindsView struct {
 	Pager   pager
 }
 
-// digestKindRow is one kind.
 type digestKindRow struct {
 	api.DigestKindInfo
 	Words string // when it is mailed; empty: as the settings say
@@ -64,7 +62,6 @@ func (u *UI) kindRow(kind api.DigestKindInfo) digestKindRow {
 	return row
 }
 
-// digestKindView is the form of a kind.
 type digestKindView struct {
 	formValues
 	Kind    *digestKindRow // nil: a new one
@@ -122,7 +119,6 @@ func (u *UI) kind(w http.ResponseWriter, r *http.Request) error {
 	return u.showKindForm(w, r, &info, kindValues(info), nil)
 }
 
-// kindValues returns what the form of a kind has.
 func kindValues(k api.DigestKindInfo) url.Values {
 	var titles []string
 	for _, tag := range slices.Sorted(maps.Keys(k.Title)) {

@@ -21,7 +21,6 @@ type digestRecipientsView struct {
 	Top        string // URL of the first rows; empty: these are the first
 }
 
-// digestRecipientRow is one recipient.
 type digestRecipientRow struct{ api.DigestRecipient }
 
 // At returns the path of its page.
@@ -63,7 +62,6 @@ func (u *UI) digestRecipients(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, status, "digestrecipients", "Recipients of digests", v)
 }
 
-// digestRecipientView is the page of one recipient, with its form.
 type digestRecipientView struct {
 	digestRecipientRow
 	formValues

@@ -88,7 +88,6 @@ func (u *UI) digestRuns(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, status, "digestruns", "Runs of digests", v)
 }
 
-// digestRunView is the page of one run.
 type digestRunView struct{ api.DigestRun }
 
 // Live reports whether the run may change by itself.

@@ -179,7 +179,6 @@ func (u *UI) replayEndpoint(w http.ResponseWriter, r *http.Request, id, _ string
 		since.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
-// deliveryView is the page of one delivery.
 type deliveryView struct {
 	ID       string // of its endpoint
 	Delivery api.Delivery

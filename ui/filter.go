@@ -154,10 +154,8 @@ func fieldMoment(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// AfterField returns After for the field of the form.
 func (f filter) AfterField() string { return formMoment(f.After) }
 
-// BeforeField returns Before for the field of the form.
 func (f filter) BeforeField() string { return formMoment(f.Before) }
 
 func formMoment(t time.Time) string {

@@ -11,7 +11,6 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// gatewayView is the page of a gateway.
 type gatewayView struct {
 	api.GatewayInfo
 	Users []string // accounts that list it
@@ -196,7 +195,6 @@ func (u *UI) showGateway(w http.ResponseWriter, r *http.Request, view gatewayVie
 	return u.show(w, r, status, "gateway", "Gateway "+view.Gateway.Gateway, view)
 }
 
-// gatewayValues returns what the form of a gateway has.
 func gatewayValues(g api.Gateway) url.Values {
 	f := values(map[string]string{"name": g.Name, "proxy": g.Proxy, "localAddress": g.LocalAddress,
 		"smtpEhloName": g.SMTPEhloName})

@@ -126,7 +126,6 @@ func importPath(account, id string) string {
 	return "/imports/" + url.PathEscape(account) + "/" + url.PathEscape(id)
 }
 
-// importView is the page of one import.
 type importView struct {
 	Account string
 	api.SubscriberImport

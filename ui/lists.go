@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
-// listsView is the page of all lists.
 type listsView struct {
 	Account string // whose lists; empty: of all
 	Lists   []api.ListInfo
@@ -36,7 +35,6 @@ func (u *UI) lists(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "lists", "Lists", v)
 }
 
-// listView is the page of one list.
 type listView struct {
 	api.ListInfo
 	Mails []listMailView
@@ -124,7 +122,6 @@ func (u *UI) changeList(w http.ResponseWriter, r *http.Request) error {
 	return told(w, r, at, at, err, "Changed.")
 }
 
-// readVersion returns the version that a form was made of.
 func readVersion(f url.Values) (*int, error) {
 	n, err := strconv.Atoi(f.Get("version"))
 	if err != nil {

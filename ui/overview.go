@@ -89,7 +89,6 @@ var rateStates = map[string]struct{ Class, Text string }{
 	"over": {"failed", "over the limit"},
 }
 
-// playbooksView is the page of the playbooks.
 type playbooksView struct {
 	Sections []playbook
 	HTML     template.HTML

@@ -66,7 +66,6 @@ type personView struct {
 	Form form
 }
 
-// personChange returns the form that changes a person.
 func personChange(p api.PersonInfo) form {
 	f := form{Action: "/people/" + p.Person, Back: "/people", Save: "Save",
 		Twins: "PATCH /v1/people/" + p.Person + " · postroom api updatePerson " + p.Person,

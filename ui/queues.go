@@ -16,7 +16,6 @@ type queueWords struct {
 	messages   bool   // the list has a filter for each state
 }
 
-// shownQueues are the queues on the pages.
 var shownQueues = []queueWords{
 	{"submit", "Mail of both lanes. Pausing it holds back all mail.", "/outbox", true},
 	{"bulk", "Mail of the bulk lane, which is a part of submit", "/outbox?lane=bulk", true},
@@ -25,7 +24,6 @@ var shownQueues = []queueWords{
 	{"digests", "Readers for whom something waits, and runs of digests", "/digests", false},
 }
 
-// queueRow is a queue on its page.
 type queueRow struct {
 	queueWords
 	api.QueueStatus

@@ -136,7 +136,6 @@ func (p referencePages) list(w http.ResponseWriter, r *http.Request) error {
 	return p.show(w, r, http.StatusOK, "reference", "API", ref)
 }
 
-// operationView is the page of an operation.
 type operationView struct {
 	ID, Method, Path, Summary, About string
 	Params, Body, Answer             []apiField

@@ -211,7 +211,6 @@ func (t table) audienceRoutes() {
 	t.shared("GET /erasures/{id}", t.erasure)
 }
 
-// campaignRoutes are the pages of campaigns.
 func (t table) campaignRoutes() {
 	changes := func(pattern string, h handler) { t.sharedChanges("POST /campaigns"+pattern, "campaign", h) }
 	grows := func(pattern string, h handler) { t.growth("POST /campaigns"+pattern, "campaign", h) }

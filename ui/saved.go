@@ -43,7 +43,6 @@ func savedFor(r *http.Request) []savedFilter {
 	return slices.DeleteFunc(savedOf(r), func(f savedFilter) bool { return listOf(f.URL) != r.URL.Path })
 }
 
-// listOf is the path of a list with a filter.
 func listOf(filtered string) string {
 	path, _, _ := strings.Cut(filtered, "?")
 	return path

@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// segmentsView is the page of all segments.
 type segmentsView struct {
 	Account  string // whose; empty: of all
 	Segments []api.SegmentInfo
@@ -83,7 +82,6 @@ func (u *UI) showSegments(w http.ResponseWriter, r *http.Request, filled url.Val
 	return u.show(w, r, status, "segments", "Segments", v)
 }
 
-// segmentView is the page of one segment.
 type segmentView struct {
 	api.SegmentInfo
 	Form       form

@@ -161,7 +161,6 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, "/login")
 }
 
-// sessionCookie returns the cookie of a session.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
 	return newCookie(r, access.SessionCookie(peers.Of(r).TLS), value, age)
 }
@@ -173,7 +172,6 @@ func newCookie(r *http.Request, name, value string, age int) *http.Cookie {
 		Secure: peers.Of(r).TLS, SameSite: http.SameSiteLaxMode}
 }
 
-// sessionCookieOf returns the cookie of a session.
 func sessionCookieOf(r *http.Request) (*http.Cookie, error) {
 	return r.Cookie(access.SessionCookie(peers.Of(r).TLS))
 }

@@ -30,7 +30,6 @@ func (u *UI) settings(w http.ResponseWriter, r *http.Request) error {
 	return u.showSettings(w, r, http.StatusOK, rows)
 }
 
-// settingsView is the page of the settings.
 type settingsView struct {
 	Rows       []settingRow
 	Configured []api.ConfiguredSetting // at the start; empty: they are not known

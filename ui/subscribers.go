@@ -65,7 +65,6 @@ func (u *UI) subscribers(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "subscribers", "Subscribers", v)
 }
 
-// subscriberView is the page of one subscriber.
 type subscriberView struct {
 	api.Subscriber
 	Consents   []api.ConsentEntry

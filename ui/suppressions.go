@@ -146,7 +146,6 @@ func suppressionVerdicts(list []api.Suppression) []string {
 	return all
 }
 
-// addSuppression adds the suppression of the form.
 func (u *UI) addSuppression(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err

@@ -33,7 +33,6 @@ func variantGroups(locales []string) (groups []formGroup) {
 	}, contentFields("added.", "as in the content")...)})
 }
 
-// setVariant writes a content or variant into a form.
 func setVariant(f url.Values, prefix string, c api.TemplateContent) {
 	for name, text := range map[string]string{"subject": c.Subject, "previewText": c.PreviewText, "html": c.HTML,
 		"text": c.Text} {

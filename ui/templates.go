@@ -17,10 +17,8 @@ import (
 // templatesPerPage is how many templates a page lists.
 const templatesPerPage = 100
 
-// templateKinds are the kinds of templates.
 var templateKinds = []string{"template", "partial", "layout"}
 
-// templatesView is the page of all templates.
 type templatesView struct {
 	Kind, Account, Search string
 	Kinds                 []string

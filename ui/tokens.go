@@ -81,7 +81,6 @@ func (u *UI) showTokens(w http.ResponseWriter, r *http.Request, v tokensView) er
 	return u.show(w, r, status, "tokens", "Tokens", v)
 }
 
-// tokenForm returns the form of a new token.
 func tokenForm(folded bool) form {
 	var scopes []string
 	for _, s := range tokenScopes {

@@ -44,7 +44,6 @@ func (v whyView) Only(id string) string {
 	return whyPath(v.Address) + "?message=" + url.QueryEscape(id)
 }
 
-// whyPath returns the path of the page of an address.
 func whyPath(address string) string { return "/to/" + url.PathEscape(address) }
 
 // whyPage says why an address did or did not get its mail.

@@ -169,7 +169,6 @@ func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
 	}
 }
 
-// showDelivery returns a record as a type of the API.
 func showDelivery(r ref, record map[string]string) api.Delivery {
 	d := api.Delivery{
 		ID: r.Delivery, Endpoint: r.Endpoint, Status: record["status"], Attempts: number(record["attempts"]),

@@ -258,7 +258,6 @@ func (s *Settings) loggedIn() bool {
 	return s.oauth != nil || auth != nil && (auth.User != "" || auth.Pass != "" || auth.AccessToken != "")
 }
 
-// onThisMachine reports whether a host is this machine.
 func onThisMachine(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()

@@ -31,7 +31,6 @@ func OfAccount(a api.Account) *Settings {
 	return s
 }
 
-// ofGateway returns the settings of a gateway.
 func ofGateway(g api.Gateway) *Settings {
 	return &Settings{
 		server: api.SMTPServer{

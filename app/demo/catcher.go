@@ -154,10 +154,8 @@ type session struct {
 	to      []string
 }
 
-// Mail implements smtp.Session.
 func (s *session) Mail(string, *smtp.MailOptions) error { return nil }
 
-// Rcpt implements smtp.Session.
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	if local(to) == "nobody" {
 		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1},

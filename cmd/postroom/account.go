@@ -99,7 +99,6 @@ type accountVerifyCmd struct {
 	SMTP    string `name:"smtp" placeholder:"URL" help:"Relay to try, as account add takes it."`
 }
 
-// Run tries a relay from where Postroom runs.
 func (a *accountVerifyCmd) Run(s *session) error {
 	if (a.Account == "") == (a.SMTP == "") {
 		return usage("which relay? give either the id of an account or --smtp")

@@ -23,7 +23,6 @@ type sendersCmd struct {
 	Account string `arg:"" help:"Id of the account."`
 }
 
-// Run lists them.
 func (c *sendersCmd) Run(s *session) error {
 	answer, err := api.ListSenders.Do(s, s.client, c.Account)
 	g := newGrid("sender", "status", "since", "TXT record to publish")
@@ -57,7 +56,6 @@ type senderAddCmd struct {
 	Verify bool `help:"It may not be used until its DNS record is found, as with a token bound to the account."`
 }
 
-// Run adds it.
 func (c *senderAddCmd) Run(s *session) error {
 	answer, err := api.AddSender.Do(s, s.client, api.NewSender{Sender: c.Sender, Verify: c.Verify}, c.Account)
 	return s.answer(answer, err, func() {
@@ -73,7 +71,6 @@ func (c *senderAddCmd) Run(s *session) error {
 // senderVerifyCmd verifies a pending domain.
 type senderVerifyCmd struct{ senderFlags }
 
-// Run verifies it.
 func (c *senderVerifyCmd) Run(s *session) error {
 	answer, err := api.VerifySender.Do(s, s.client, c.Account, c.Sender)
 	return s.said(answer, err, "account %s may send as %s (%s)", clean(c.Account), answer.Sender, answer.Status)
@@ -85,7 +82,6 @@ type senderMailCmd struct {
 	Sender  string `arg:"" help:"An address."`
 }
 
-// Run sends it.
 func (c *senderMailCmd) Run(s *session) error {
 	answer, err := api.MailSender.Do(s, s.client, c.Account, c.Sender)
 	return s.answer(answer, err, func() {
@@ -101,7 +97,6 @@ func (c *senderMailCmd) Run(s *session) error {
 // senderRemoveCmd removes a sender.
 type senderRemoveCmd struct{ senderFlags }
 
-// Run removes it.
 func (c *senderRemoveCmd) Run(s *session) error {
 	answer, err := api.RemoveSender.Do(s, s.client, c.Account, c.Sender)
 	return s.said(answer, err, "account %s may no longer send as %s by its record", clean(c.Account),

@@ -22,7 +22,6 @@ type auditCmd struct {
 	interval time.Duration // of --follow; 0: a second
 }
 
-// Run shows, follows, exports or verifies the log.
 func (a *auditCmd) Run(s *session) error {
 	q, err := a.query()
 	switch {

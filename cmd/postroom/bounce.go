@@ -49,7 +49,6 @@ type mailerError struct {
 // Unwrap gives the error itself.
 func (e *mailerError) Unwrap() error { return e.error }
 
-// Run submits the mail.
 func (b *bounceCmd) Run(ctx context.Context, con *console) error {
 	answer, err := b.submit(ctx, con)
 	if err != nil {

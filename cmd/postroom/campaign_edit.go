@@ -207,7 +207,6 @@ type campaignAddCmd struct {
 	campaignFields
 }
 
-// Run adds a campaign.
 func (c *campaignAddCmd) Run(s *session) error {
 	p, err := c.patch(s.console, nil)
 	if err != nil {
@@ -231,7 +230,6 @@ type campaignUpdateCmd struct {
 	campaignFields
 }
 
-// Run changes what the flags name.
 func (c *campaignUpdateCmd) Run(s *session) error {
 	var was *api.Render
 	if c.renders() {
@@ -272,7 +270,6 @@ type campaignCopyCmd struct {
 	As     string `placeholder:"ID" help:"Id of the copy. Default: made from its name."`
 }
 
-// Run makes a draft.
 func (c *campaignCopyCmd) Run(s *session) error {
 	made, err := api.CopyCampaign.Do(s, s.client, api.CampaignCopy{Campaign: c.As, Name: c.Name}, c.Source)
 	return s.said(made, err, "campaign %s: a draft, copied from %s", made.Campaign.Campaign, clean(c.Source))

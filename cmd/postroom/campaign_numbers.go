@@ -16,7 +16,6 @@ type campaignRecipientsCmd struct {
 	limitFlag
 }
 
-// Run prints or writes them.
 func (c *campaignRecipientsCmd) Run(s *session) error {
 	q, err := c.query()
 	if err != nil {
@@ -77,7 +76,6 @@ type campaignStatsCmd struct {
 	Of int    `name:"run" placeholder:"N" help:"Only this run. Default: all runs together, each person once."`
 }
 
-// Run shows them.
 func (c *campaignStatsCmd) Run(s *session) error {
 	stats, err := api.GetCampaignStats.Do(s, s.client, api.CampaignStatsQuery{Run: c.Of}, c.ID)
 	return s.answer(stats, err, func() {

@@ -68,7 +68,6 @@ type campaignRunCmd struct {
 	route api.Fetch[api.CampaignRun]
 }
 
-// Run changes it.
 func (c *campaignRunCmd) Run(s *session) error {
 	run, err := c.route.Do(s, s.client, c.ID)
 	return s.ran(run, err)
@@ -80,7 +79,6 @@ type campaignWinnerCmd struct {
 	Variant string `arg:"" help:"The variant that those get who wait for the winner."`
 }
 
-// Run decides it.
 func (c *campaignWinnerCmd) Run(s *session) error {
 	run, err := api.DecideCampaign.Do(s, s.client, api.CampaignWinner{Variant: c.Variant}, c.ID)
 	return s.ran(run, err)
@@ -94,7 +92,6 @@ type campaignResendCmd struct {
 	Watch   bool   `short:"w" help:"Show the progress until it ends."`
 }
 
-// Run begins the next run.
 func (c *campaignResendCmd) Run(s *session) error {
 	run, err := api.ResendCampaign.Do(s, s.client, api.CampaignResend{To: c.To, Subject: c.Subject}, c.ID)
 	if err != nil || !c.Watch || run.Reason != "" {

@@ -23,7 +23,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Run prints the script.
 func (c *completionCmd) Run(con *console) error {
 	script, err := completions.ReadFile("completion." + c.Shell)
 	if err != nil {
@@ -39,7 +38,6 @@ type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:"" help:"What was typed behind postroom; the last is the one to complete, and may be empty."`
 }
 
-// Run prints the words.
 func (c *completeCmd) Run(ctx context.Context, con *console) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {

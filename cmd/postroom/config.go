@@ -9,7 +9,6 @@ type configCmd struct {
 	JSON bool `name:"json" help:"Print them as JSON, for programs."`
 }
 
-// Run prints the settings.
 func (c *configCmd) Run(con *console) error {
 	settings, err := c.load(nil)
 	if err != nil {

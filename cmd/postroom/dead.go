@@ -46,7 +46,6 @@ type deadListCmd struct {
 	limitFlag
 }
 
-// Run lists dead letters.
 func (d *deadListCmd) Run(s *session) error {
 	q := d.query(maxPage)
 	letters, more, _, err := fetch(s, api.ListDeadLetters, q, d.limitFlag, d.selects)
@@ -85,7 +84,6 @@ type deadShowCmd struct {
 	dialogueFlag
 }
 
-// Run shows one dead letter.
 func (d *deadShowCmd) Run(s *session) error {
 	letter, err := api.GetDeadLetter.Do(s, s.client, d.ID)
 	if err == nil && d.Content {

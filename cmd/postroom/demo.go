@@ -22,7 +22,6 @@ type demoCmd struct {
 	Exit   bool   `help:"End after the tour, for scripts. Default: go on until Ctrl-C, to look around."`
 }
 
-// Run gives the tour.
 func (d *demoCmd) Run(ctx context.Context, con *console) error {
 	o := demo.Options{Listen: d.Listen, Exit: d.Exit, Version: version(), Out: con.out, Program: os.Args[0]}
 	if con.outTTY && !d.Exit {

@@ -20,7 +20,6 @@ func documentVerbs() []verb {
 // documentsStatusCmd shows the search index.
 type documentsStatusCmd struct{}
 
-// Run shows the search index.
 func (d *documentsStatusCmd) Run(s *session) error {
 	state, err := api.GetDocuments.Do(s, s.client)
 	return s.answer(state, err, func() { s.documents(state, time.Now()) })
@@ -81,7 +80,6 @@ type documentsRebuildCmd struct {
 // rebuildPoll is the interval at which the progress of a rebuild is read.
 const rebuildPoll = 300 * time.Millisecond
 
-// Run starts a rebuild and waits for its end.
 func (d *documentsRebuildCmd) Run(s *session) error {
 	asked, err := api.RebuildDocuments.Do(s, s.client)
 	build := &asked

@@ -10,7 +10,6 @@ import (
 // feedbackCmd shows the sources of feedback about sent mail.
 type feedbackCmd struct{}
 
-// Run shows the sources.
 func (f *feedbackCmd) Run(s *session) error {
 	status, err := api.GetFeedback.Do(s, s.client)
 	return s.answer(status, err, func() { s.feedback(status, time.Now()) })

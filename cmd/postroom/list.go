@@ -140,7 +140,6 @@ type listAddCmd struct {
 	listFields
 }
 
-// Run adds a list.
 func (l *listAddCmd) Run(s *session) error {
 	req := api.List{ListID: l.ID, Account: l.Account, Name: l.Name}
 	p, err := l.patch(s.console, req)
@@ -160,7 +159,6 @@ type listUpdateCmd struct {
 	listFields
 }
 
-// Run changes what the flags name.
 func (l *listUpdateCmd) Run(s *session) error {
 	var was api.ListInfo
 	var err error

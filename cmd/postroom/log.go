@@ -61,7 +61,6 @@ type counted struct {
 	api.Counters
 }
 
-// Run counts mail.
 func (l *logStatsCmd) Run(s *session) error {
 	if l.By == "account" && l.Account != "" || l.By == "lane" && l.Lane != "" {
 		return usage("--by %s: of one there is nothing to tell apart; leave out --%s", l.By, l.By)

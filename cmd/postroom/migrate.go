@@ -29,7 +29,6 @@ type migrateCmd struct {
 	Apply     bool   `help:"Do it."`
 }
 
-// Run shows what would be done, or does it.
 func (c *migrateCmd) Run(s *session) error {
 	source, err := c.open(s.console)
 	if err != nil {

@@ -156,7 +156,6 @@ func flagType(t reflect.Type) (reflect.Type, string) {
 	return reflect.TypeFor[*string](), "JSON"
 }
 
-// Run calls the operation.
 func (c *operationCmd) Run(s *session) error {
 	var ids []any
 	in, texts := map[string]any{}, map[string]string{}

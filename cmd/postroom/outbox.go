@@ -28,7 +28,6 @@ type outboxListCmd struct {
 	limitFlag
 }
 
-// Run lists messages.
 func (o *outboxListCmd) Run(s *session) error {
 	q, err := o.query()
 	if err != nil {

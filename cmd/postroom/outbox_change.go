@@ -28,7 +28,6 @@ func (f chosenFlags) chosen() (api.OutboxQuery, error) {
 // outboxRetryCmd attempts delivery now.
 type outboxRetryCmd struct{ chosenFlags }
 
-// Run attempts delivery of the chosen messages.
 func (o *outboxRetryCmd) Run(s *session) error {
 	q, err := o.chosen()
 	if err != nil {
@@ -106,7 +105,6 @@ type cancelled struct {
 	Unknown []string `json:"unknown,omitempty"` // not queued: sent, cancelled, or never there
 }
 
-// Run cancels the chosen messages.
 func (o *outboxCancelCmd) Run(s *session) error {
 	q, err := o.chosen()
 	if err != nil {

@@ -15,7 +15,6 @@ type overviewCmd struct {
 	Days    int    `enum:"1,7,30" default:"1" help:"The period: 1, 7 or 30."`
 }
 
-// Run prints the overview.
 func (c *overviewCmd) Run(s *session) error {
 	got, err := api.GetOverview.Do(s, s.client, api.OverviewQuery{Account: c.Account, Days: c.Days})
 	return s.answer(got, err, func() { s.overview(got, time.Now()) })

@@ -24,7 +24,6 @@ type queueStatusCmd struct {
 	Queues []string `arg:"" optional:"" name:"queue" enum:"submit,bulk,notify,documents,digests" help:"Queues: submit (mail, both lanes), bulk (its bulk lane alone), notify (webhooks), documents, digests. Default: all."`
 }
 
-// Run shows queues.
 func (q *queueStatusCmd) Run(s *session) error {
 	if len(q.Queues) == 0 {
 		q.Queues = queueNames
@@ -72,7 +71,6 @@ type queueSwitchCmd struct {
 	paused bool
 }
 
-// Run pauses or resumes the queue.
 func (q *queueSwitchCmd) Run(s *session) error {
 	answer, err := api.PutQueue.Do(s, s.client, api.QueuePatch{Paused: &q.paused}, q.Queue)
 	return s.answer(answer, err, func() {

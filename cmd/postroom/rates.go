@@ -15,7 +15,6 @@ type ratesCmd struct {
 	Days int `default:"30" help:"How many days back, up to 400."`
 }
 
-// Run shows the counters.
 func (r *ratesCmd) Run(s *session) error {
 	q, err := r.query()
 	if err != nil {

@@ -16,7 +16,6 @@ type explainCmd struct {
 	JSON  bool     `name:"json" help:"Print it as JSON, for programs."`
 }
 
-// Run prints the explanation.
 func (c *explainCmd) Run(con *console) error {
 	e := replies.Explain(strings.Join(c.Reply, " "))
 	if c.JSON {

@@ -18,7 +18,6 @@ type searchCmd struct {
 // searchPage is the largest page of a search.
 const searchPage = 500
 
-// Run finds mail.
 func (c *searchCmd) Run(s *session) error {
 	q := api.DocumentQuery{Q: strings.Join(c.Query, " "), Sort: api.DocumentSort(c.Sort),
 		PageSize: c.pageSize(searchPage)}

@@ -60,7 +60,6 @@ type segmentAddCmd struct {
 	Account string `placeholder:"ID" help:"Whose subscribers. Default: that of the token, else default."`
 }
 
-// Run adds a segment.
 func (c *segmentAddCmd) Run(s *session) error {
 	made, err := api.CreateSegment.Do(s, s.client, api.Segment{Segment: c.ID, Account: c.Account, Name: c.Name,
 		Rule: rule(c.Rule)})
@@ -97,7 +96,6 @@ type segmentUpdateCmd struct {
 	Rule string  `placeholder:"JSON" help:"Its rule."`
 }
 
-// Run changes what the flags name.
 func (c *segmentUpdateCmd) Run(s *session) error {
 	p := api.SegmentPatch{Name: c.Name}
 	if c.Rule != "" {
@@ -149,7 +147,6 @@ type segmentExplainCmd struct {
 	Subscriber string `arg:"" help:"Id or address of the subscriber."`
 }
 
-// Run prints each term of the rule, and what the subscriber has.
 func (c *segmentExplainCmd) Run(s *session) error {
 	why, err := api.ExplainSegment.Do(s, s.client, api.SegmentSubject{Subscriber: c.Subscriber}, c.ID)
 	if err != nil {

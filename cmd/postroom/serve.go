@@ -30,7 +30,6 @@ type serveCmd struct {
 	From   string `group:"settings" placeholder:"MAILBOX" help:"Sender of the default account (from)."`
 }
 
-// Run runs Postroom until ctx ends.
 func (s *serveCmd) Run(ctx context.Context, con *console) error {
 	settings, err := s.load(map[string]string{
 		"role": s.Role, "http.listen": s.Listen, "redis.url": s.Redis, "data": s.Data, "smtp": s.SMTP,

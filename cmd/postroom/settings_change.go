@@ -35,7 +35,6 @@ type settingsGetCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Settings, such as deliveryAttempts. Default: all."`
 }
 
-// Run shows the settings.
 func (g *settingsGetCmd) Run(s *session) error {
 	known := new(api.Settings).List()
 	for _, name := range g.Names {
@@ -66,7 +65,6 @@ type settingsSetCmd struct {
 	Changes []string `arg:"" name:"name=value" help:"A setting and its value, such as deliveryAttempts=5, or a file after @. Nothing after = empties it."`
 }
 
-// Run changes the settings.
 func (c *settingsSetCmd) Run(s *session) error {
 	var change api.Settings
 	for _, text := range c.Changes {

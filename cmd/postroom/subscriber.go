@@ -57,7 +57,6 @@ type who struct {
 	ofAccount
 }
 
-// subscriberShow shows a subscriber.
 func subscriberShow(s *session, c who) error {
 	sub, err := api.GetSubscriber.Do(s, s.client, c.query(), c.Who)
 	return s.answer(sub, err, func() { s.show(subscriberFacts(sub, time.Now())) })
@@ -153,7 +152,6 @@ type subscriberAddCmd struct {
 	consentFlags
 }
 
-// Run adds a subscriber.
 func (c *subscriberAddCmd) Run(s *session) error {
 	attributes, err := c.attributes()
 	if err != nil {
@@ -190,7 +188,6 @@ type subscriberUpdateCmd struct {
 	NoTags bool `help:"Remove all tags."`
 }
 
-// Run changes what the flags name.
 func (c *subscriberUpdateCmd) Run(s *session) error {
 	attributes, err := c.attributes()
 	if err != nil {
@@ -229,7 +226,6 @@ type subscriberSubscribeCmd struct {
 	consentFlags
 }
 
-// Run puts a subscriber on lists.
 func (c *subscriberSubscribeCmd) Run(s *session) error {
 	consent, err := c.consent()
 	if err != nil {
@@ -246,7 +242,6 @@ type subscriberLeaveCmd struct {
 	List string `arg:"" name:"list" help:"Id of the list."`
 }
 
-// Run takes a subscriber off a list.
 func (c *subscriberLeaveCmd) Run(s *session) error {
 	answer, err := api.LeaveList.Do(s, s.client, c.query(), c.Who, c.List)
 	format := "%s left the list %s, and gets no mail of it"

@@ -151,7 +151,6 @@ type subscribersExportCmd struct {
 	Force  bool   `help:"Write over a file that is there."`
 }
 
-// Run writes them.
 func (c *subscribersExportCmd) Run(s *session) error {
 	q, err := c.query()
 	if err != nil {

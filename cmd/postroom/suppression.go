@@ -56,7 +56,6 @@ type suppressionsListCmd struct {
 	limitFlag
 }
 
-// Run lists suppressions.
 func (c *suppressionsListCmd) Run(s *session) error {
 	q, err := c.query()
 	if err != nil {
@@ -112,7 +111,6 @@ type suppressionsCheckCmd struct {
 	Address string `arg:"" help:"The address."`
 }
 
-// Run shows all suppressions of the address and its domain.
 func (c *suppressionsCheckCmd) Run(s *session) error {
 	found, err := api.CheckSuppression.Do(s, s.client, api.SuppressionCheck{Email: c.Address})
 	return s.answer(found, err, func() {

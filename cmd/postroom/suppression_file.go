@@ -25,7 +25,6 @@ type suppressionsImportCmd struct {
 	Source string `default:"csv" help:"Source of lines that name none."`
 }
 
-// Run sends the file as it is read.
 func (c *suppressionsImportCmd) Run(s *session) error {
 	file, size, err := s.open(c.File)
 	if err != nil {
@@ -112,7 +111,6 @@ type suppressionsExportCmd struct {
 	Force bool `help:"Write over a file that is there."`
 }
 
-// Run writes them.
 func (c *suppressionsExportCmd) Run(s *session) error {
 	q, err := c.query()
 	if err != nil {

@@ -271,10 +271,8 @@ func plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// orDash returns s, or a dash.
 func orDash(s string) string { return cmp.Or(s, "-") }
 
-// orNever is a time, or never.
 func orNever(t *time.Time, now time.Time) string {
 	if t == nil {
 		return "never"

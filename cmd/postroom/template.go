@@ -37,7 +37,6 @@ func templatesGrid(list []api.TemplateRow, now time.Time) grid {
 	return g
 }
 
-// templateAccount is the account of a template, or "-".
 func templateAccount(account *string) string { return *cmp.Or(account, new("-")) }
 
 // templateShowCmd shows one template.
@@ -46,7 +45,6 @@ type templateShowCmd struct {
 	Version  int    `placeholder:"N" help:"An earlier version."`
 }
 
-// Run shows one template.
 func (t *templateShowCmd) Run(s *session) error {
 	info, err := s.template(t.Template, t.Version)
 	return s.answer(info, err, func() { s.show(templateGrid(info)) })

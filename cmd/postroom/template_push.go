@@ -75,7 +75,6 @@ type templatePullCmd struct {
 	Version  int    `placeholder:"N" help:"An earlier version."`
 }
 
-// Run writes the template.
 func (t *templatePullCmd) Run(s *session) error {
 	info, err := s.template(t.Template, t.Version)
 	if err == nil {

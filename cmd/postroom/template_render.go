@@ -20,7 +20,6 @@ type templateRenderCmd struct {
 	Version  int    `placeholder:"N" help:"An earlier version."`
 }
 
-// Run renders the template and prints the result, and notes missing variables.
 func (t *templateRenderCmd) Run(s *session) error {
 	answer, err := t.preview(s)
 	return s.answer(answer, err, func() {

@@ -84,7 +84,6 @@ type doCmd[F any] struct {
 	run func(*session, F) error
 }
 
-// Run runs the function.
 func (d *doCmd[F]) Run(s *session) error { return d.run(s, d.Flags) }
 
 // byID names one thing.
@@ -101,7 +100,6 @@ type listCmd[Q, Row any, Out api.Paged[Row]] struct {
 	grid  func([]Row, time.Time) grid
 }
 
-// Run prints the rows.
 func (l *listCmd[Q, Row, Out]) Run(s *session) error {
 	q, err := l.query()
 	if err != nil {
@@ -129,7 +127,6 @@ type firstCmd[Q, Row any, Out api.Paged[Row]] struct {
 	grid  func([]Row, time.Time) grid
 }
 
-// Run prints the rows.
 func (f *firstCmd[Q, Row, Out]) Run(s *session) error {
 	q, err := f.query()
 	if err != nil {
@@ -221,7 +218,6 @@ type deleteCmd[Out any] struct {
 	said        func(Out) string
 }
 
-// Run deletes it.
 func (d *deleteCmd[Out]) Run(s *session) error {
 	do := func() (Out, error) { return d.route.Do(s, s.client, d.ID) }
 	return deleting(s, d.Yes || d.consequence == "", d.what, d.ID, d.consequence, do, d.said)

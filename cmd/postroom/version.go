@@ -25,7 +25,6 @@ type versionCmd struct {
 	JSON bool `name:"json" help:"Print it as JSON, for programs."`
 }
 
-// Run prints the version.
 func (v *versionCmd) Run(con *console) error {
 	if v.JSON {
 		return con.printJSON(map[string]string{"version": version(), "go": runtime.Version(),

@@ -63,7 +63,6 @@ type webhookTestCmd struct {
 	Event string `placeholder:"TYPE" help:"Send a sample of this type, such as messageBounce, with test true in its data. Default: webhookTest."`
 }
 
-// Run sends a test event.
 func (w *webhookTestCmd) Run(s *session) error {
 	a, err := api.TestEndpoint.Do(s, s.client, api.EndpointTest{Event: w.Event}, w.ID)
 	if err != nil {
@@ -88,7 +87,6 @@ type webhookDeliveriesCmd struct {
 	Limit int `short:"n" default:"20" help:"Deliveries at most, 1 to 1000."`
 }
 
-// Run shows deliveries.
 func (w *webhookDeliveriesCmd) Run(s *session) error {
 	if w.Limit < 1 || w.Limit > maxPage {
 		return usage("--limit: %d is not from 1 to %d", w.Limit, maxPage)

@@ -67,7 +67,6 @@ type webhookEditCmd struct {
 	Description *string           `placeholder:"TEXT" help:"What it is for."`
 }
 
-// Run changes an endpoint.
 func (w *webhookEditCmd) Run(s *session) error {
 	p := api.EndpointPatch{URL: w.Endpoint, Secret: w.Secret, RateLimit: w.Rate, Description: w.Description}
 	if len(w.Event) > 0 {

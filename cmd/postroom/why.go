@@ -14,7 +14,6 @@ type whyCmd struct {
 	Account string `placeholder:"ID" help:"Only mail of this account. Default: all, or that of the token."`
 }
 
-// Run prints the answer, its reasons, and what can be done.
 func (c *whyCmd) Run(s *session) error {
 	found, err := api.WhyTo.Do(s, s.client, api.WhyQuery{Message: c.Message, Account: c.Account}, c.Address)
 	return s.answer(found, err, func() { s.why(found, time.Now()) })

@@ -109,7 +109,6 @@ func when(v any) time.Time {
 	return at
 }
 
-// firstTime returns the first value that is a time.
 func firstTime(values ...any) time.Time {
 	for _, v := range values {
 		if at := when(v); !at.IsZero() {

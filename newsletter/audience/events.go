@@ -36,7 +36,6 @@ type telling struct {
 	listID, reason string
 }
 
-// fillEvents writes the events of a change that is about to be made.
 func (c *change) fillEvents(account string, at time.Time) error {
 	c.events = nil
 	for _, l := range c.lists {

@@ -39,7 +39,6 @@ const (
 	optInSingle = "single"
 )
 
-// storedList is a list as it is stored.
 type storedList struct {
 	api.List
 	Number  uint32 `json:"number"`

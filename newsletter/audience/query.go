@@ -30,7 +30,6 @@ type filter struct {
 	createdFrom, createdEnd uint32        // 0: not bounded
 }
 
-// filterOf returns the filter of a query.
 func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.SubscriberQuery) (filter, error) {
 	account, err := requestAccount(bound, q.Account)
 	if err != nil {

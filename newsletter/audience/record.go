@@ -65,7 +65,6 @@ func (r *record) on(list uint32) *subscription {
 	return nil
 }
 
-// stateOn returns the state on a list.
 func (r *record) stateOn(list uint32) State {
 	if s := r.on(list); s != nil {
 		return s.state

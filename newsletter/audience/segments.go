@@ -17,7 +17,6 @@ import (
 	"github.com/postroom/postroom/newsletter/segment"
 )
 
-// storedSegment is a segment as it is stored.
 type storedSegment struct {
 	api.Segment
 	Version int `json:"version"`

@@ -11,7 +11,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// requestAccount returns the account that a request is about.
 func requestAccount(bound, account string) (string, error) {
 	if bound != "" && account != "" && account != bound {
 		return "", notYours(account)

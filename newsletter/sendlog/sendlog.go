@@ -19,7 +19,6 @@ type Log struct {
 	writes  *redisdb.Group[chunkOfRun, change, result]
 }
 
-// chunkOfRun is a chunk of a run.
 type chunkOfRun struct {
 	run   Run
 	chunk int

@@ -60,7 +60,6 @@ func (s store) useSession(ctx context.Context, hash string) (session, bool, erro
 	return v, err == nil, err
 }
 
-// readSession returns what is stored of a session.
 func (s store) readSession(hash, stored string) (v session, err error) {
 	code, value, _ := strings.Cut(stored, " ")
 	if err := s.ring.Verify(code, []byte(value), sessionName(hash)); err != nil {

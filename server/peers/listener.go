@@ -44,7 +44,6 @@ type listener struct {
 	forged  atomic.Int64 // the same, about one that an untrusted address sent
 }
 
-// Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {

@@ -34,7 +34,6 @@ func openAPI(u *url.URL, token string) *apiSource {
 		http: &http.Client{Timeout: 2 * time.Minute}}
 }
 
-// Close implements Source.
 func (s *apiSource) Close() error {
 	s.http.CloseIdleConnections()
 	return nil
@@ -46,7 +45,6 @@ type refused struct {
 	message string
 }
 
-// Error implements error.
 func (r *refused) Error() string {
 	text := fmt.Sprintf("it answers %d: %s", r.status, r.message)
 	if r.status == http.StatusUnauthorized || r.status == http.StatusForbidden {
@@ -136,7 +134,6 @@ func (s *apiSource) ids(
 	return ids, nil
 }
 
-// Read implements Source.
 func (s *apiSource) Read(ctx context.Context) (*Found, error) {
 	v, err := s.settings(ctx)
 	if err != nil {
@@ -241,12 +238,10 @@ func (s *apiSource) routes(ctx context.Context, f *Found) error {
 	return err
 }
 
-// Blocked implements Source.
 func (s *apiSource) Blocked(ctx context.Context, id string) iter.Seq2[Blocked, error] {
 	return list[Blocked](ctx, s, "/v1/blocklist/"+url.PathEscape(id), "addresses", nil)
 }
 
-// Queue implements Source.
 func (s *apiSource) Queue(ctx context.Context) (Queue, error) {
 	var answer struct {
 		Paused bool

@@ -14,7 +14,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Queue implements Source.
 func (s *redisSource) Queue(ctx context.Context) (Queue, error) {
 	ids, active, err := s.jobs(ctx)
 	if err != nil {
@@ -50,7 +49,6 @@ func (s *redisSource) jobs(ctx context.Context) (ids, active []string, err error
 	return ids, active, err
 }
 
-// Mail implements Source.
 func (s *redisSource) Mail(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		ids, active, err := s.jobs(ctx)

@@ -36,7 +36,6 @@ func openRedis(o Options) (*redisSource, error) {
 	return &redisSource{db: redis.NewClient(options), prefix: prefix, opener: opener{o.Secret}}, nil
 }
 
-// Close implements Source.
 func (s *redisSource) Close() error { return s.db.Close() }
 
 // key returns the name of a key.

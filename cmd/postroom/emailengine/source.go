@@ -101,7 +101,6 @@ func Open(o Options) (Source, error) {
 // addressError is that of an address of no EmailEngine. It does not repeat it, since it may have a password.
 type addressError struct{}
 
-// Error implements error.
 func (*addressError) Error() string {
 	return "must be the address of EmailEngine's API, such as http://127.0.0.1:3000, or of its Redis, such as redis://127.0.0.1:6379/8"
 }
