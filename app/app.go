@@ -130,9 +130,7 @@ type App struct {
 // New builds Postroom from its settings. On an error it closes everything opened so far.
 func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	if o.Version == "" {
-		o.Version = "dev"
-	}
+	o.Version = cmp.Or(o.Version, "dev")
 	a := newApp(cfg, o.Version, o.Logger)
 	a.demo = o.Demo
 	for _, r := range o.Configuration {
@@ -478,17 +476,7 @@ func backoff(c *config.Config) queue.Backoff {
 
 // orNone returns d, or -1 for 0. A retention of 0 in the settings keeps nothing; package outbox expects -1
 // for that.
-func orNone(d time.Duration) time.Duration {
-	if d == 0 {
-		return -1
-	}
-	return d
-}
+func orNone(d time.Duration) time.Duration { return cmp.Or(d, -1) }
 
 // orNever returns d, or the longest duration for 0. A webhooks.disableAfter of 0 never disables.
-func orNever(d time.Duration) time.Duration {
-	if d == 0 {
-		return math.MaxInt64
-	}
-	return d
-}
+func orNever(d time.Duration) time.Duration { return cmp.Or(d, math.MaxInt64) }

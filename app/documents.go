@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -132,12 +133,7 @@ func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 
 // orForever returns d, or -1 for 0. A documents.retention of 0 keeps documents forever; package search
 // expects -1 for that.
-func orForever(d time.Duration) time.Duration {
-	if d == 0 {
-		return -1
-	}
-	return d
-}
+func orForever(d time.Duration) time.Duration { return cmp.Or(d, -1) }
 
 // keepText returns how much text of ended messages the outbox keeps for the index.
 func keepText(c config.Documents) int {

@@ -62,10 +62,7 @@ func (r *Recipients) Reader(ctx context.Context, bound string, q api.DigestAccou
 		return Reader{}, err
 	}
 	kinds, err := r.kinds.of(ctx, one.account)
-	if err != nil {
-		return Reader{}, err
-	}
-	return r.opts.reader(one, kinds, one.locale), nil
+	return r.opts.reader(one, kinds, one.locale), err
 }
 
 // reader returns what a recipient has of each category that it may choose for.

@@ -66,10 +66,7 @@ func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Requ
 		return f.confirm(ctx, name, *batch.Confirm)
 	}
 	receipt, entries := f.sort(name, batch, now)
-	if err := f.put(ctx, entries); err != nil {
-		return api.FeedbackReceipt{}, err
-	}
-	return receipt, nil
+	return receipt, f.put(ctx, entries)
 }
 
 // sort returns the usable events as entries, and the receipt of all.

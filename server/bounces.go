@@ -27,10 +27,7 @@ type returnMailInput struct {
 
 func (f feedbackRoutes) returnMail(ctx context.Context, in *returnMailInput) (api.ReturnedMail, error) {
 	report, out, err := f.bounces.Receive(ctx, bytes.NewReader(in.Body), in.EnvelopeTo)
-	if err != nil {
-		return api.ReturnedMail{}, err
-	}
-	return returnedMail(report, out), nil
+	return returnedMail(report, out), err
 }
 
 // returnedMail returns a report and its outcome as a type of the API.

@@ -29,8 +29,6 @@ func (d dkimRoutes) putDomainKey(ctx context.Context, in *putDomainKeyInput) (ap
 }
 
 func (d dkimRoutes) deleteDomainKey(ctx context.Context, in *domainInput) (api.Deleted, error) {
-	if err := d.keys.Delete(ctx, in.Domain); err != nil {
-		return api.Deleted{}, err
-	}
-	return api.Deleted{Deleted: true}, nil
+	err := d.keys.Delete(ctx, in.Domain)
+	return api.Deleted{Deleted: err == nil}, err
 }

@@ -45,11 +45,8 @@ func (p peopleRoutes) updatePerson(ctx context.Context, in *updatePersonInput) (
 // link makes a one-time link of a person.
 func (p peopleRoutes) link(ctx context.Context, name string) (api.PersonLink, error) {
 	secret, ends, err := p.people.NewLink(ctx, name, time.Now())
-	if err != nil {
-		return api.PersonLink{}, err
-	}
 	return api.PersonLink{Person: name, Link: LinkURL(p.settings.Current().ServiceURL, secret), Expires: ends},
-		nil
+		err
 }
 
 // LinkURL returns the URL of the page of a one-time link; a path if no service URL is known.

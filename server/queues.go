@@ -56,10 +56,8 @@ func (q queueRoutes) putQueue(ctx context.Context, in *putQueueInput) (api.Queue
 		q, err := q.box.Queues.QueueStatus(ctx, in.Queue)
 		return api.QueuePaused{Queue: in.Queue, Paused: q.Paused}, err
 	}
-	if err := q.box.Queues.SetPaused(ctx, in.Queue, *in.Body.Paused); err != nil {
-		return api.QueuePaused{}, err
-	}
-	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, nil
+	err := q.box.Queues.SetPaused(ctx, in.Queue, *in.Body.Paused)
+	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, err
 }
 
 // getStats returns counters. A bound token gets those of its account, without queues, alerts, and the numbers

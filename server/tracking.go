@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -83,12 +84,7 @@ func (t trackingRoutes) show(c echo.Context, status int, title, text string) err
 }
 
 // hitToken returns the token of a hit, from the path or the query.
-func hitToken(c echo.Context) string {
-	if token := c.Param("token"); token != "" {
-		return token
-	}
-	return c.QueryParam("mid")
-}
+func hitToken(c echo.Context) string { return cmp.Or(c.Param("token"), c.QueryParam("mid")) }
 
 // visitOf returns the request as package tracking has it.
 func visitOf(c echo.Context) tracking.Visit {

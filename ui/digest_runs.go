@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -128,8 +129,5 @@ func runReason(reason string) string {
 		"left": "the recipient left", "erased": "the person was erased", "address": "there is no address",
 		"template": "the template fails", "cancelled": "its mail was cancelled",
 	}[reason]
-	if words == "" {
-		return reason
-	}
-	return words
+	return cmp.Or(words, reason)
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -97,8 +98,5 @@ func digestFormAccount(r *http.Request) string {
 	if account := strings.TrimSpace(r.PostForm.Get("account")); account != "" {
 		return account
 	}
-	if bound := boundTo(r); bound != "" {
-		return bound
-	}
-	return audience.DefaultAccount
+	return cmp.Or(boundTo(r), audience.DefaultAccount)
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,12 +29,7 @@ type formField struct {
 }
 
 // Length is the largest number of characters.
-func (f formField) Length() int {
-	if f.Most == 0 {
-		return 256
-	}
-	return f.Most
-}
+func (f formField) Length() int { return cmp.Or(f.Most, 256) }
 
 // formGroup is a part of a form with a heading.
 type formGroup struct {
@@ -125,12 +121,7 @@ func (r *formReader) text(name string) string { return strings.TrimSpace(r.Get(n
 func (r *formReader) on(name string) bool { return r.Get(name) != "" }
 
 // secret returns what was typed, or the old one.
-func (r *formReader) secret(name, old string) string {
-	if typed := r.Get(name); typed != "" {
-		return typed
-	}
-	return old
-}
+func (r *formReader) secret(name, old string) string { return cmp.Or(r.Get(name), old) }
 
 // whole returns a whole number; 0: the field is empty.
 func (r *formReader) whole(name string) int {

@@ -69,10 +69,7 @@ func happened(name string) string {
 		"trackOpen":        "Opened", "trackClick": "Link followed", "listUnsubscribe": "Unsubscribed",
 		"listSubscribe": "Subscribed again", "messageReported": "Reported by the provider",
 	}[name]
-	if words == "" {
-		return name
-	}
-	return words
+	return cmp.Or(words, name)
 }
 
 // detailsOf returns the details of an event in one line, or "".

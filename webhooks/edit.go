@@ -25,9 +25,7 @@ func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpo
 	}
 	now := w.now().UTC().Truncate(time.Millisecond)
 	e := endpoint{ID: newID(), Enabled: true, Created: now}
-	if r.Secret == "" {
-		r.Secret = newSecret()
-	}
+	r.Secret = cmp.Or(r.Secret, newSecret())
 	var s secrets
 	e.apply(r, &s, now)
 	if err := w.write(ctx, "", &e, s, false); err != nil {

@@ -85,10 +85,7 @@ func (w *Webhooks) selected(ctx context.Context, all []api.Delivery, q api.Deliv
 		return all, nil
 	}
 	meant, err := w.options.Match(ctx, q.Q, messagesOf(all))
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(d api.Delivery) bool { return !meant[d.QueueID] }), nil
+	return slices.DeleteFunc(all, func(d api.Delivery) bool { return !meant[d.QueueID] }), err
 }
 
 // messagesOf returns the ids of the messages of these deliveries, each once.

@@ -1,6 +1,8 @@
 package gateways
 
 import (
+	"cmp"
+
 	"github.com/postroom/postroom/api"
 )
 
@@ -45,12 +47,7 @@ func ofGateway(g api.Gateway) *Settings {
 func (s *Settings) preset() preset { return presets[s.server.Preset] }
 
 // host returns the host of the relay.
-func (s *Settings) host() string {
-	if s.server.Host == "" {
-		return s.preset().Host
-	}
-	return s.server.Host
-}
+func (s *Settings) host() string { return cmp.Or(s.server.Host, s.preset().Host) }
 
 // port returns the port of the settings or the preset; 0: neither has one.
 func (s *Settings) port() int {

@@ -56,9 +56,7 @@ func (c Client) complete() (Client, error) {
 		return c, fmt.Errorf("the provider %q is not known", c.Provider)
 	}
 	c.TokenURL = cmp.Or(c.TokenURL, p.tokenURL)
-	if c.Scope == "" {
-		c.Scope = p.scope
-	}
+	c.Scope = cmp.Or(c.Scope, p.scope)
 	if c.ClientID == "" || c.RefreshToken == "" {
 		return c, errors.New("a client id and a refresh token are needed")
 	}

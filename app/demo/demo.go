@@ -39,9 +39,7 @@ const sender = "Demo Shop <shop@example.com>"
 // Run runs the tour. It returns nil when ctx ends; with Exit, an end before the end of the tour is an error.
 func Run(ctx context.Context, o Options) error {
 	o.Out = cmp.Or(o.Out, io.Discard)
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:3000"
-	}
+	o.Listen = cmp.Or(o.Listen, "127.0.0.1:3000")
 	if _, err := redisdb.ServerProgram(); err != nil { // before anything listens
 		return err
 	}

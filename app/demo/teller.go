@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -79,12 +80,7 @@ func (h *hook) describe(now time.Time) string {
 }
 
 // why returns the relay's reply, or the error if there was none.
-func (h *hook) why() string {
-	if h.Data.SMTPResponse != "" {
-		return h.Data.SMTPResponse
-	}
-	return h.Data.Error
-}
+func (h *hook) why() string { return cmp.Or(h.Data.SMTPResponse, h.Data.Error) }
 
 // plain replaces control characters, which could move the cursor. After the tour, anybody's mail may be
 // printed.

@@ -63,10 +63,7 @@ type segmentAddCmd struct {
 func (c *segmentAddCmd) Run(s *session) error {
 	made, err := api.CreateSegment.Do(s, s.client, api.Segment{Segment: c.ID, Account: c.Account, Name: c.Name,
 		Rule: rule(c.Rule)})
-	if err != nil {
-		return err
-	}
-	return s.said(made, nil, "segment %s of account %s: %s%s", made.Segment.Segment, clean(made.Account),
+	return s.said(made, err, "segment %s of account %s: %s%s", made.Segment.Segment, clean(made.Account),
 		clean(made.Sentence), warned(made))
 }
 
@@ -105,10 +102,7 @@ func (c *segmentUpdateCmd) Run(s *session) error {
 		return errNothing
 	}
 	changed, err := api.UpdateSegment.Do(s, s.client, p, c.ID)
-	if err != nil {
-		return err
-	}
-	return s.said(changed, nil, "segment %s: %s%s", changed.Segment.Segment, clean(changed.Sentence),
+	return s.said(changed, err, "segment %s: %s%s", changed.Segment.Segment, clean(changed.Sentence),
 		warned(changed))
 }
 
@@ -149,10 +143,7 @@ type segmentExplainCmd struct {
 
 func (c *segmentExplainCmd) Run(s *session) error {
 	why, err := api.ExplainSegment.Do(s, s.client, api.SegmentSubject{Subscriber: c.Subscriber}, c.ID)
-	if err != nil {
-		return err
-	}
-	return s.answer(why, nil, func() {
+	return s.answer(why, err, func() {
 		s.say("%s is %sin segment %s", clean(c.Subscriber), noteIf(!why.In, "not "), c.ID)
 		for _, t := range why.Terms {
 			holds := "no "

@@ -57,9 +57,7 @@ func (c judge) recipient(f fact) (Recipient, smtpsend.Judgement) {
 		Diagnostic: message.OneLine(f.diagnostic, maxDiagnostic),
 	}
 	q := f.reply()
-	if out.Action == "" {
-		out.Action = actionOf(f.status, q)
-	}
+	out.Action = cmp.Or(out.Action, actionOf(f.status, q))
 	out.Code = q.code
 	said := f.diagnostic
 	if q.code != 0 {
@@ -200,9 +198,7 @@ var aboutSender = regexp.MustCompile(
 func (c judge) evidence(f fact, q quoted, status string, passing bool) smtpsend.Evidence {
 	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words,
 		Recipients: 1, Now: c.now}
-	if e.Text == "" {
-		e.Text = message.OneLine(f.diagnostic, maxDiagnostic)
-	}
+	e.Text = cmp.Or(e.Text, message.OneLine(f.diagnostic, maxDiagnostic))
 	if e.Code < 400 {
 		e.Code = 550
 		if passing {

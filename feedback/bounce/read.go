@@ -102,13 +102,9 @@ func (m *mail) readWrapped() (Report, bool) {
 func (m *mail) original(report Report) Original {
 	h := m.returnedHeader()
 	out := report.Original
-	if out.MessageID == "" {
-		out.MessageID = messageID(h.get("message-id"))
-	}
+	out.MessageID = cmp.Or(out.MessageID, messageID(h.get("message-id")))
 	for _, name := range []string{"x-original-message-id", "in-reply-to"} {
-		if out.MessageID == "" {
-			out.MessageID = messageID(m.header.get(name))
-		}
+		out.MessageID = cmp.Or(out.MessageID, messageID(m.header.get(name)))
 	}
 	if len(out.To) == 0 {
 		out.To = addresses(h.get("to"), 20)

@@ -1,6 +1,7 @@
 package bounce
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -68,11 +69,7 @@ func (m *mail) noticeFacts() []fact {
 		}
 	}
 	if len(found) == 0 {
-		a := m.returnedTo()
-		if a == "" {
-			a = m.quotedTo(own)
-		}
-		if a != "" {
+		if a := cmp.Or(m.returnedTo(), m.quotedTo(own)); a != "" {
 			found = []fact{{address: a}}
 		}
 	}

@@ -30,13 +30,10 @@ func Answers(ctx context.Context, r Resolver) error {
 // error.
 func TXT(ctx context.Context, r Resolver, name, version string) ([]string, error) {
 	all, err := r.LookupTXT(ctx, name+".")
-	if err := UnlessMissing(err); err != nil {
-		return nil, err
-	}
 	return slices.DeleteFunc(all, func(record string) bool {
 		head, _, _ := strings.Cut(strings.ReplaceAll(record, ";", " "), " ")
 		return version != "" && !strings.EqualFold(strings.TrimSpace(head), version)
-	}), nil
+	}), UnlessMissing(err)
 }
 
 // DMARC returns the DMARC records of a domain, or of its organizational domain (RFC 7489 section 6.6.3), and

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -147,9 +148,7 @@ func New(name Name, o Options) (*Verifier, error) {
 	}
 	v := &Verifier{window: o.Window, bind: o.Bind,
 		certs: &certificateCache{client: certificateClient(o.Transport), kept: map[string]certificate{}}}
-	if v.window <= 0 {
-		v.window = e.window
-	}
+	v.window = cmp.Or(max(v.window, 0), e.window)
 	for i, secret := range o.Secrets {
 		k, err := e.key(secret)
 		if err != nil {

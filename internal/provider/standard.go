@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/hmac"
@@ -95,10 +96,7 @@ func (s standard) fits(one string, signed []byte) bool {
 
 // standardHeader reads a header by its name in the specification, or by the older name of Svix and Resend.
 func standardHeader(h http.Header, name string) string {
-	if value := h.Get("webhook-" + name); value != "" {
-		return value
-	}
-	return h.Get("svix-" + name)
+	return cmp.Or(h.Get("webhook-"+name), h.Get("svix-"+name))
 }
 
 // headerID returns the id of the request as the id of its first event. Further events have none.

@@ -6,6 +6,7 @@ package textlines
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"hash"
@@ -285,12 +286,7 @@ func (l *Reader) narrow(line []byte) ([]byte, error) {
 }
 
 // Charset returns the character set of what was read.
-func (l *Reader) Charset() string {
-	if l.charset == "" {
-		return UTF8 // ASCII so far
-	}
-	return l.charset
-}
+func (l *Reader) Charset() string { return cmp.Or(l.charset, UTF8) } // UTF8: ASCII so far
 
 func isASCII(b []byte) bool {
 	for _, c := range b {

@@ -82,10 +82,7 @@ func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.List
 	if bound != "" && in.Account != bound {
 		return api.ListInfo{}, notYours(in.Account)
 	}
-	in.ListID = strings.ToLower(in.ListID)
-	if in.ListID == "" {
-		in.ListID = IDFromName("list", in.Name)
-	}
+	in.ListID = cmp.Or(strings.ToLower(in.ListID), IDFromName("list", in.Name))
 	in.OptIn = cmp.Or(in.OptIn, optInDouble)
 	if err := checkList(&in); err != nil {
 		return api.ListInfo{}, err

@@ -76,9 +76,7 @@ func New(p Parts, o Options) (*Subscribers, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.PendingRetention <= 0 {
-		o.PendingRetention = defaultPendingRetention
-	}
+	o.PendingRetention = cmp.Or(max(o.PendingRetention, 0), defaultPendingRetention)
 	lists := newLists(p, o)
 	s := &Subscribers{Parts: p, Lists: lists, opts: o, words: words{db: p.DB}, attributes: attributes{db: p.DB},
 		store: store{db: p.DB, metrics: newMetrics(o.Registry), now: o.Now, room: o.Room},

@@ -70,9 +70,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Access, error) {
 		blocked:     map[source]time.Time{},
 		tokens:      redisdb.NewCache[*token](db, versionKey(), nil),
 	}
-	if a.maxFailures <= 0 {
-		a.maxFailures = 20
-	}
+	a.maxFailures = cmp.Or(max(a.maxFailures, 0), 20)
 	if o.Token != "" {
 		sum := sha256.Sum256([]byte(o.Token))
 		a.bootstrap, a.secret = sum[:], o.Token

@@ -105,9 +105,7 @@ func New(p Parts, o Options) (*Watch, error) {
 	if err := complete(p); err != nil {
 		return nil, err
 	}
-	if o.Every <= 0 {
-		o.Every = defaultEvery
-	}
+	o.Every = cmp.Or(max(o.Every, 0), defaultEvery)
 	return &Watch{
 		parts: p, opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),

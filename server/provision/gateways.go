@@ -41,8 +41,6 @@ func (p *Provisioner) DeleteGateway(ctx context.Context, id string) (api.Gateway
 	if err := p.Gateways.Delete(ctx, id); err != nil {
 		return api.GatewayDeleted{}, err
 	}
-	if err := p.OAuth.Forget(ctx, "gateway:"+id); err != nil {
-		return api.GatewayDeleted{}, err
-	}
-	return api.GatewayDeleted{Gateway: id, Deleted: true}, nil
+	err = p.OAuth.Forget(ctx, "gateway:"+id)
+	return api.GatewayDeleted{Gateway: id, Deleted: err == nil}, err
 }

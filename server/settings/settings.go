@@ -100,10 +100,7 @@ func (s *Settings) Current() Values { return *s.current.Load() }
 // Get returns the settings; every field is set.
 func (s *Settings) Get(ctx context.Context) (api.Settings, error) {
 	v, err := s.read(ctx)
-	if err != nil {
-		return api.Settings{}, err
-	}
-	return v.settings(), nil
+	return v.settings(), err
 }
 
 // Defaults returns the values of the configuration, which hold for settings that were never changed.
