@@ -43,9 +43,9 @@ var homes = map[string][]string{
 	"github.com/opensearch-project/opensearch-go/v4": {"outbox/search/opensearch"},
 	"github.com/vmihailenco/msgpack/v5":              {"cmd/postroom/emailengine"},
 	"github.com/pires/go-proxyproto":                 {"server/peers"},
-	"go.opentelemetry.io/otel":                       {"internal/traces"},
-	"go.opentelemetry.io/otel/trace":                 {"internal/traces"},
-	"go.opentelemetry.io/otel/sdk/trace":             {"internal/traces"},
+	"go.opentelemetry.io/otel":                       {"internal/telemetry"},
+	"go.opentelemetry.io/otel/trace":                 {"internal/telemetry"},
+	"go.opentelemetry.io/otel/sdk/trace":             {"internal/telemetry"},
 	"code.dny.dev/ssrf":                              {"internal/dialing"},
 	module + "config":                                {"cmd/postroom", "app/demo", "app"},
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // Quota is how much an account may have. Zero: any number.
@@ -29,18 +30,9 @@ type Quota struct {
 
 // with returns the quota of an account: what its record says, and for the rest the settings.
 func (q Quota) with(own *api.Quota) Quota {
-	if own == nil {
-		return q
+	if own != nil {
+		api.Patch(&q, *own)
 	}
-	api.Set(&q.Messages, own.Messages)
-	api.Set(&q.Bytes, own.Bytes)
-	api.Set(&q.PerDay, own.PerDay)
-	api.Set(&q.Templates, own.Templates)
-	api.Set(&q.Suppressions, own.Suppressions)
-	api.Set(&q.ImportSize, own.ImportSize)
-	api.Set(&q.Subscribers, own.Subscribers)
-	api.Set(&q.Events, own.Events)
-	api.Set(&q.Requests, own.Requests)
 	return q
 }
 
@@ -202,16 +194,13 @@ func Room(a *Accounts, quota string) func(ctx context.Context, account string,
 
 // newRefusals makes the counter of refusals, with all its labels.
 func newRefusals(o Options) *refusals {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "postroom_quota_refusals_total",
-		Help: "Requests and messages refused by a quota."}, []string{"quota", "of"})
+	c := telemetry.MetricsOf(o.Registry).CountersBy("postroom_quota_refusals_total",
+		"Requests and messages refused by a quota.", "quota", "of")
 	for name := range quotaNames {
 		c.WithLabelValues(name, "account")
 	}
 	for _, name := range []string{"messages", "bytes", "perDay"} {
 		c.WithLabelValues(name, "token")
-	}
-	if o.Registry != nil {
-		o.Registry.MustRegister(c)
 	}
 	return &refusals{counts: c, log: o.Logger, now: o.Now, logged: map[[3]string]time.Time{}}
 }

@@ -36,7 +36,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
 	"github.com/postroom/postroom/internal/signedtoken"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
@@ -76,7 +76,7 @@ type App struct {
 	demo       *ui.Demo
 	life       lifecycle
 	metrics    *prometheus.Registry
-	traces     *traces.Tracer // nil: off
+	traces     *telemetry.Tracer // nil: off
 	creds      *config.Credentials
 	configured []api.ConfiguredSetting
 	proxies    *peers.Proxies // those in front of the listeners

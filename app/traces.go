@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // lastTraces bounds the time in which the last spans are sent as Postroom stops.
@@ -13,11 +13,11 @@ const lastTraces = 5 * time.Second
 // buildTraces builds what sends spans, if traces.endpoint names a collector.
 func (a *App) buildTraces(ctx context.Context) error {
 	c := a.cfg.Traces
-	headers, err := traces.ReadHeaders(c.Headers.Reveal())
+	headers, err := telemetry.ReadHeaders(c.Headers.Reveal())
 	if err != nil {
 		return err
 	}
-	a.traces, err = traces.New(ctx, traces.Options{Endpoint: c.Endpoint, Headers: headers, Share: c.Share,
+	a.traces, err = telemetry.New(ctx, telemetry.Options{Endpoint: c.Endpoint, Headers: headers, Share: c.Share,
 		Version: a.version, Logger: a.log, Registry: a.metrics})
 	if err != nil || a.traces == nil {
 		return err

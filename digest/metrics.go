@@ -5,43 +5,36 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // metrics counts events and runs. Without a registry it exports nothing.
 type metrics struct {
 	events   *prometheus.CounterVec // by what became of them
 	runs     *prometheus.CounterVec // by state
-	rendered prometheus.Histogram
+	rendered prometheus.Observer
 	planned  prometheus.Gauge
 	late     prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	auto := promauto.With(reg)
-	m := &metrics{
-		events: auto.NewCounterVec(prometheus.CounterOpts{Name: "postroom_digest_events_total",
-			Help: "Events of digests that were taken in, by what became of them."}, []string{"state"}),
-		runs: auto.NewCounterVec(prometheus.CounterOpts{Name: "postroom_digest_runs_total",
-			Help: "Runs of digests that ended, by result."}, []string{"state"}),
-		rendered: auto.NewHistogram(prometheus.HistogramOpts{Name: "postroom_digest_render_seconds",
-			Help: "Time to read and write the mail of a run.", Buckets: prometheus.ExponentialBuckets(.0005, 4, 8)}),
-		planned: auto.NewGauge(prometheus.GaugeOpts{Name: "postroom_digests_planned",
-			Help: "Schedules for which something waits."}),
-		late: auto.NewGauge(prometheus.GaugeOpts{Name: "postroom_digests_late_seconds",
-			Help: "By how much the oldest digest that is due, or at work, is late; 0: none is."}),
+	auto := telemetry.MetricsOf(reg)
+	return &metrics{
+		events: auto.Counters("postroom_digest_events_total",
+			"Events of digests that were taken in, by what became of them.",
+			"state", waiting, atOnce, dropped, "refused"),
+		runs: auto.Counters("postroom_digest_runs_total", "Runs of digests that ended, by result.",
+			"state", api.DigestSent, api.DigestFailed, api.DigestSkipped),
+		rendered: auto.HistogramsBy("postroom_digest_render_seconds", "Time to read and write the mail of a run.",
+			prometheus.ExponentialBuckets(.0005, 4, 8)).WithLabelValues(),
+		planned: auto.Gauge("postroom_digests_planned", "Schedules for which something waits."),
+		late: auto.Gauge("postroom_digests_late_seconds",
+			"By how much the oldest digest that is due, or at work, is late; 0: none is."),
 	}
-	for _, state := range []string{waiting, atOnce, dropped, "refused"} {
-		m.events.WithLabelValues(state)
-	}
-	for _, state := range []string{api.DigestSent, api.DigestFailed, api.DigestSkipped} {
-		m.runs.WithLabelValues(state)
-	}
-	return m
 }
 
 // added counts the answers to events.

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback/bounce"
 	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // BounceOptions are the addresses that bounces come to. The zero value accepts none over SMTP.
@@ -32,17 +32,13 @@ type Bounces struct {
 
 // NewBounces returns a Bounces that puts facts into the inbox of f.
 func NewBounces(f *Feedback, o BounceOptions) *Bounces {
-	auto := promauto.With(o.Registry)
+	auto := telemetry.MetricsOf(o.Registry)
 	b := &Bounces{
 		feedback: f, opts: o,
-		mails: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_feedback_returned_total",
-			Help: "Mails that came back, by what they are and what was done with them.",
-		}, []string{"kind", "result"}),
-		refused: auto.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_feedback_return_paths_refused_total",
-			Help: "Recipients refused by the bounce listener: return paths that are forged, and addresses that are none.",
-		}),
+		mails: auto.CountersBy("postroom_feedback_returned_total",
+			"Mails that came back, by what they are and what was done with them.", "kind", "result"),
+		refused: auto.Counter("postroom_feedback_return_paths_refused_total",
+			"Recipients refused by the bounce listener: return paths that are forged, and addresses that are none."),
 	}
 	for _, kind := range []bounce.Kind{
 		bounce.Bounced, bounce.Delayed, bounce.Delivered, bounce.Complained, bounce.AutoReply, bounce.Challenge,

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
@@ -50,13 +50,8 @@ func sourceOf(source string) string {
 
 // newMetrics makes the metrics and registers them. With a nil registry nothing is counted.
 func newMetrics(reg prometheus.Registerer) *metrics {
-	auto := promauto.With(reg)
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	gauge := func(name, help string, label string) *prometheus.GaugeVec {
-		return auto.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
-	}
+	auto := telemetry.MetricsOf(reg)
+	counter, gauge := auto.CountersBy, auto.GaugesBy
 	m := &metrics{
 		received: counter("postroom_feedback_received_total", "Facts about mail taken into the inbox.", "source"),
 		applied: counter("postroom_feedback_applied_total",
@@ -70,14 +65,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			"reason"),
 		suppressed: counter("postroom_feedback_suppressions_total",
 			"Suppressions that facts required, existing ones included.", "source", "reason"),
-		dropped: auto.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_feedback_dropped_total",
-			Help: "Opens and clicks dropped because the inbox was full.",
-		}),
-		full: auto.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_feedback_full_total",
-			Help: "Times that facts were refused because the inbox was full.",
-		}),
+		dropped: auto.Counter("postroom_feedback_dropped_total",
+			"Opens and clicks dropped because the inbox was full."),
+		full: auto.Counter("postroom_feedback_full_total",
+			"Times that facts were refused because the inbox was full."),
 		waiting: gauge("postroom_feedback_waiting", "Facts in the inbox, by stream.", "stream"),
 		lag: gauge("postroom_feedback_lag_seconds",
 			"Age of the oldest fact of the last batch, when it was applied.", "stream"),

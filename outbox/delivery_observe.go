@@ -10,7 +10,7 @@ import (
 
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -77,8 +77,9 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec *decision) {
 // in them. A message without a trace, as that of a campaign, has no spans.
 
 // trace begins the span of an attempt. It is of the trace of the submit, however long ago that was.
-func (d *Delivery) trace(ctx context.Context, c *claim) (context.Context, *traces.Span) {
-	ctx, span := d.opts.Traces.Child(d.opts.Traces.Continue(ctx, c.envelope.Trace), "attempt", traces.Internal)
+func (d *Delivery) trace(ctx context.Context, c *claim) (context.Context, *telemetry.Span) {
+	ctx, span := d.opts.Traces.Child(d.opts.Traces.Continue(ctx, c.envelope.Trace), "attempt",
+		telemetry.Internal)
 	span.Set("postroom.message_id", c.id)
 	span.Set("postroom.account", c.envelope.Account)
 	span.Set("postroom.lane", string(c.lane))
@@ -87,7 +88,7 @@ func (d *Delivery) trace(ctx context.Context, c *claim) (context.Context, *trace
 }
 
 // tracedAttempt notes what came of an attempt.
-func tracedAttempt(span *traces.Span, dec decision) {
+func tracedAttempt(span *telemetry.Span, dec decision) {
 	span.Set("postroom.outcome", string(dec.outcome))
 	span.SetInt("postroom.attempt", dec.attempts)
 	if dec.cause != nil {
@@ -98,7 +99,7 @@ func tracedAttempt(span *traces.Span, dec decision) {
 // tracedTries makes a span of each relay that was asked.
 func (d *Delivery) tracedTries(ctx context.Context, tries []routing.Try) {
 	for _, try := range tries {
-		d.opts.Traces.Past(ctx, "relay", traces.Asks, try.Start, try.End, func(span *traces.Span) {
+		d.opts.Traces.Past(ctx, "relay", telemetry.Asks, try.Start, try.End, func(span *telemetry.Span) {
 			span.Set("server.address", try.Host)
 			span.Set("postroom.gateway", try.Gateway)
 			span.Set("tls.protocol", try.Result.TLS)

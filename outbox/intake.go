@@ -18,7 +18,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/schedule"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // Intake accepts messages. Every source (single submit, mail merge, SMTP) gives it shared content and one
@@ -367,7 +367,7 @@ func isEmptyObject(raw json.RawMessage) bool {
 }
 
 // tracedSubmit notes what a submit was about.
-func tracedSubmit(span *traces.Span, req api.SubmitRequest, answer api.SubmitAnswer, err error) {
+func tracedSubmit(span *telemetry.Span, req api.SubmitRequest, answer api.SubmitAnswer, err error) {
 	if span == nil {
 		return
 	}

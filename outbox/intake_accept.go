@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
@@ -43,7 +43,7 @@ const firstEpoch = "1"
 // The two steps have a timeout each. Otherwise messages with such an entry would be refused because Redis was
 // slow for a moment, when the others of their mail merge are accepted already.
 func (in *Intake) accept(ctx context.Context, all []*newMessage, timeout time.Duration) {
-	ctx, span := in.opts.Traces.Child(ctx, "store", traces.Asks)
+	ctx, span := in.opts.Traces.Child(ctx, "store", telemetry.Asks)
 	defer span.End()
 	span.SetInt("postroom.messages", len(all))
 	first, cancel := context.WithTimeout(ctx, timeout)

@@ -21,7 +21,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/schedule"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // Submit accepts a request of the HTTP API: a single message, or a mail merge. A nil error means that the
@@ -42,7 +42,7 @@ func (in *Intake) SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.Su
 
 func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source string) (answer api.SubmitAnswer,
 	err error) {
-	ctx, span := in.opts.Traces.Root(ctx, "submit", traces.Internal)
+	ctx, span := in.opts.Traces.Root(ctx, "submit", telemetry.Internal)
 	defer func() {
 		tracedSubmit(span, req, answer, err)
 		span.End()

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/smtpsend/replies"
 )
 
@@ -128,7 +128,7 @@ func (r row) show(paused bool) api.OutboxMessage {
 		Lane: r.lane, Priority: r.envelope.Priority, Tags: r.envelope.Tags, Metadata: r.envelope.Metadata,
 		DeliverBy: r.envelope.DeliverBy,
 		InDoubt:   max(r.doubts, r.status.doubtful()), Progress: r.progress(), Reason: r.reason,
-		Template: r.envelope.Template, TraceID: traces.ID(r.envelope.Trace),
+		Template: r.envelope.Template, TraceID: telemetry.ID(r.envelope.Trace),
 	}
 	if r.gateway != "" {
 		m.Gateway = &r.gateway

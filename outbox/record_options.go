@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
 	"github.com/postroom/postroom/internal/signedtoken"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/outbox/templates"
 )
@@ -74,7 +74,7 @@ type Options struct {
 	KeepReferences time.Duration
 	MaxEvents      int // in the stream, in addition to those not read yet; 0: 100,000
 
-	Traces   *traces.Tracer        // nil: no traces
+	Traces   *telemetry.Tracer     // nil: no traces
 	Logger   *slog.Logger          // nil: no log
 	Registry prometheus.Registerer // nil: no metrics
 	Now      func() time.Time      // the clock, for tests; nil: the machine's, kept to Redis'

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // metrics are the metrics of the server, and the handler of all metrics.
@@ -35,44 +36,26 @@ var submitOutcomes = []string{"accepted", "repeated", "skipped", "dry_run", "ent
 	string(fault.Internal)}
 
 func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metrics {
-	m := &metrics{
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "postroom_http_request_duration_seconds",
-			Help:    "Time from a request's headers to the end of its answer.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
-		}, []string{"method", "route", "status"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "postroom_http_requests_in_flight", Help: "Requests being answered.",
-		}),
-		submits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_submits_total", Help: "Submit requests by outcome.",
-		}, []string{"outcome"}),
-		connections: newCounter("postroom_http_connections_total", "HTTP connections by what became of them.",
+	auto := telemetry.MetricsOf(counted)
+	return &metrics{
+		requests: auto.HistogramsBy("postroom_http_request_duration_seconds",
+			"Time from a request's headers to the end of its answer.",
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}, "method", "route", "status"),
+		inFlight: auto.Gauge("postroom_http_requests_in_flight", "Requests being answered."),
+		submits: auto.Counters("postroom_submits_total", "Submit requests by outcome.", "outcome",
+			submitOutcomes...),
+		connections: auto.Counters("postroom_http_connections_total", "HTTP connections by what became of them.",
 			"result", "served", "evicted", "refused"),
-		wrongProofs: newCounter("postroom_http_wrong_proofs_total",
+		wrongProofs: auto.Counters("postroom_http_wrong_proofs_total",
 			"Requests to public URLs whose token or signature is wrong, by whether the address had too many.",
 			"result", "told", "limited"),
-		bodies: newCounter("postroom_http_bodies_refused_total", "Request bodies that were not read to their end.",
-			"reason", "slow", "memory"),
-		archive: newCounter("postroom_public_archive_views_total", "Pages of the public archive that were asked for.", "page",
-			"list", "mail", "feed", "missing"),
+		bodies: auto.Counters("postroom_http_bodies_refused_total",
+			"Request bodies that were not read to their end.", "reason", "slow", "memory"),
+		archive: auto.Counters("postroom_public_archive_views_total",
+			"Pages of the public archive that were asked for.", "page", "list", "mail", "feed", "missing"),
 		routes: map[string]bool{},
+		serve:  echo.WrapHandler(promhttp.HandlerFor(shown, promhttp.HandlerOpts{})),
 	}
-	counted.MustRegister(m.requests, m.inFlight, m.submits, m.connections, m.wrongProofs, m.bodies, m.archive)
-	for _, outcome := range submitOutcomes {
-		m.submits.WithLabelValues(outcome)
-	}
-	m.serve = echo.WrapHandler(promhttp.HandlerFor(shown, promhttp.HandlerOpts{}))
-	return m
-}
-
-// newCounter makes a counter with the closed set of values of its label.
-func newCounter(name, help, label string, values ...string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
-	for _, value := range values {
-		c.WithLabelValues(value)
-	}
-	return c
 }
 
 // know gives a route its own label value.

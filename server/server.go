@@ -20,7 +20,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/dialing"
 	"github.com/postroom/postroom/internal/provider"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/server/peers"
 )
 
@@ -60,11 +60,11 @@ type Options struct {
 	Drain           time.Duration
 	Grace           time.Duration // timeout of the requests in progress at the end; 0: 10 s
 	Metrics         *prometheus.Registry
-	HSTS            time.Duration  // that browsers remember to use TLS only; 0: they are not told
-	GetUnsubscribes bool           // an unsubscribe link unsubscribes; false: its page asks first
-	MetricsApart    bool           // /metrics is served by NewMonitor only
-	Traces          *traces.Tracer // nil: no traces
-	Logger          *slog.Logger   // nil: nothing is logged
+	HSTS            time.Duration     // that browsers remember to use TLS only; 0: they are not told
+	GetUnsubscribes bool              // an unsubscribe link unsubscribes; false: its page asks first
+	MetricsApart    bool              // /metrics is served by NewMonitor only
+	Traces          *telemetry.Tracer // nil: no traces
+	Logger          *slog.Logger      // nil: nothing is logged
 	// settings that the process was started with; nil: they are not known
 	Configuration []api.ConfiguredSetting
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // traced calls the handler of a route within a span of the trace that the request names. Who is not admitted
@@ -21,7 +21,7 @@ func (s *Server) traced(c echo.Context, r route, next echo.HandlerFunc) error {
 	if r.method == http.MethodGet {
 		begin = t.Child
 	}
-	ctx, span := begin(ctx, r.method+" "+r.path, traces.Serves)
+	ctx, span := begin(ctx, r.method+" "+r.path, telemetry.Serves)
 	defer span.End()
 	span.Set("http.request.method", r.method)
 	span.Set("http.route", r.path)

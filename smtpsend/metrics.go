@@ -3,6 +3,7 @@ package smtpsend
 import (
 	"time"
 
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -21,36 +22,25 @@ var outcomes = []string{"delivered", "in_doubt", string(Hard), string(Soft), str
 // phases that are timed, in the order of Timings.
 var phases = []string{"wait", "connect", "tls", "auth", "mail", "rcpt", "data", "body", "dot"}
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{outcomes: map[string]prometheus.Counter{}}
-	m.open = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "postroom_smtp_connections", Help: "Connections to relays open now, idle ones included.",
-	})
-	m.opened = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "postroom_smtp_connections_opened_total", Help: "Connections to relays opened.",
-	})
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "postroom_smtp_phase_seconds", Help: "Time spent in each phase of handing a message to a relay.",
-		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
-	}, []string{"phase"})
-	recipients := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "postroom_smtp_recipients_total", Help: "Recipients by what came of one attempt.",
-	}, []string{"outcome"})
+func newMetrics(reg prometheus.Registerer) *metrics {
+	auto := telemetry.MetricsOf(reg)
+	m := &metrics{
+		open:     auto.Gauge("postroom_smtp_connections", "Connections to relays open now, idle ones included."),
+		opened:   auto.Counter("postroom_smtp_connections_opened_total", "Connections to relays opened."),
+		outcomes: map[string]prometheus.Counter{},
+	}
+	seconds := auto.HistogramsBy("postroom_smtp_phase_seconds",
+		"Time spent in each phase of handing a message to a relay.",
+		[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}, "phase")
+	recipients := auto.CountersBy("postroom_smtp_recipients_total", "Recipients by what came of one attempt.",
+		"outcome")
 	for _, p := range phases {
 		m.phases = append(m.phases, seconds.WithLabelValues(p))
 	}
 	for _, o := range outcomes {
 		m.outcomes[o] = recipients.WithLabelValues(o)
 	}
-	if reg == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.open, m.opened, seconds, recipients} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m
 }
 
 // observe records one finished Send.

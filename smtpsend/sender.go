@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // Options tunes a Sender. The zero value works.
@@ -76,13 +77,11 @@ func New(o Options) (*Sender, error) {
 	default:
 		return nil, fmt.Errorf("smtpsend: unknown classifier %q: use full or basic", o.Classifier)
 	}
-	var err error
-	if s.metrics, err = newMetrics(o.Registry); err != nil {
-		return nil, fmt.Errorf("smtpsend: register metrics: %w", err)
-	}
 	s.blocks.New = newBlocks
 	s.records.New = func() any { return new(recorder) }
-	return s, nil
+	var err error
+	s.metrics, err = telemetry.Try(func() *metrics { return newMetrics(o.Registry) })
+	return s, err
 }
 
 // Send hands m to the relay and waits for the result, which always lists every recipient. The error is nil

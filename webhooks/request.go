@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/dialing"
 	"github.com/postroom/postroom/internal/message"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 const (
@@ -70,13 +70,13 @@ type poster struct {
 	secret  string // the instance's signing secret, for X-EE-Wh-Signature
 	agent   string // "postroom/1.2.3"
 	service func() string
-	traces  *traces.Tracer // nil: no traces
+	traces  *telemetry.Tracer // nil: no traces
 }
 
 // post makes one request and returns its result. It never follows a redirect. The request carries the trace
 // of its event.
 func (p *poster) post(ctx context.Context, x posting, now time.Time) reply {
-	ctx, span := p.traces.Child(p.traces.Continue(ctx, x.event.Trace), "webhook", traces.Asks)
+	ctx, span := p.traces.Child(p.traces.Continue(ctx, x.event.Trace), "webhook", telemetry.Asks)
 	defer span.End()
 	span.Set("postroom.event", string(x.event.Type))
 	span.Set("postroom.endpoint", x.to.id)

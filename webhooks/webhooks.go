@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // TaskType is the type of the tasks that [Webhooks.Deliver] handles. They wait in queue.Notify.
@@ -60,7 +60,7 @@ type Options struct {
 	// Match returns which of at most 250 messages a search query finds; nil: deliveries cannot be searched.
 	Match func(ctx context.Context, q string, ids []string) (map[string]bool, error)
 
-	Traces  *traces.Tracer        // nil: no traces
+	Traces  *telemetry.Tracer     // nil: no traces
 	Logger  *slog.Logger          // nil: nothing is logged
 	Metrics prometheus.Registerer // where to register the metrics; nil: nowhere
 }

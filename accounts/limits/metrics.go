@@ -3,8 +3,8 @@ package limits
 import (
 	"strings"
 
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics counts admitted and waiting messages. Without a registry they are not exported.
@@ -28,8 +28,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		{&m.fulls, "postroom_limit_connections_full_total",
 			"Connections not opened because there were as many as there may be."},
 	} {
-		vec := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help},
-			[]string{"scope"})
+		vec := telemetry.MetricsOf(reg).CountersBy(c.name, c.help, "scope")
 		*c.counters = map[string]prometheus.Counter{}
 		for _, kind := range kinds {
 			(*c.counters)[kind] = vec.WithLabelValues(kind)

@@ -19,6 +19,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -98,10 +99,8 @@ func New(p Parts, o Options) (*Router, error) {
 	}
 	r.slots = newConnectionLimits(o.Untested, r.now)
 	var err error
-	if r.metrics, err = newMetrics(o.Registry, r.breakers, r.slots); err != nil {
-		return nil, fmt.Errorf("routing: register metrics: %w", err)
-	}
-	return r, nil
+	r.metrics, err = telemetry.Try(func() *metrics { return newMetrics(o.Registry, r.breakers, r.slots) })
+	return r, err
 }
 
 // Dispatch is a message to be sent.

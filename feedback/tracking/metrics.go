@@ -1,12 +1,10 @@
 package tracking
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -28,32 +26,22 @@ type metrics struct {
 	dropped prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, waiting func() int) *metrics {
+	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
-		hits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_tracking_hits_total", Help: "Opens and clicks, by outcome.",
-		}, []string{"kind", "outcome"}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_tracking_dropped_total",
-			Help: "Opens and clicks lost because too many waited, or the process ended.",
-		}),
+		hits: auto.CountersBy("postroom_tracking_hits_total", "Opens and clicks, by outcome.", "kind", "outcome"),
+		dropped: auto.Counter("postroom_tracking_dropped_total",
+			"Opens and clicks lost because too many waited, or the process ended."),
 	}
-	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "postroom_tracking_waiting", Help: "Opens and clicks that wait in memory to be handed over.",
-	}, func() float64 { return float64(waiting()) })
+	auto.GaugeFunc("postroom_tracking_waiting", "Opens and clicks that wait in memory to be handed over.",
+		func() float64 { return float64(waiting()) })
 	for _, k := range []kind{opened, clicked} {
 		for _, outcome := range []string{human, bot, repeated, ignored, expired, forged, preview,
 			blocked} {
 			m.hits.WithLabelValues(string(k), outcome)
 		}
 	}
-	if reg == nil {
-		return m, nil
-	}
-	if err := errors.Join(reg.Register(m.hits), reg.Register(m.dropped), reg.Register(gauge)); err != nil {
-		return nil, fmt.Errorf("tracking: metrics: %w", err)
-	}
-	return m, nil
+	return m
 }
 
 func (m *metrics) count(k kind, outcome string) { m.hits.WithLabelValues(string(k), outcome).Inc() }

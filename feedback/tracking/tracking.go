@@ -17,6 +17,7 @@ import (
 
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -78,7 +79,7 @@ func New(tokens *signedtoken.Ring, put func(ctx context.Context, facts []outbox.
 	t := &Tracking{Options: o.withDefaults(), tokens: tokens, put: put}
 	t.hits = newRing(t.MaxHits, t.MaxBytes)
 	var err error
-	t.metrics, err = newMetrics(o.Registry, t.hits.len)
+	t.metrics, err = telemetry.Try(func() *metrics { return newMetrics(o.Registry, t.hits.len) })
 	return t, err
 }
 

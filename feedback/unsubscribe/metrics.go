@@ -1,8 +1,8 @@
 package unsubscribe
 
 import (
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 type metrics struct {
@@ -12,20 +12,16 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	auto := promauto.With(reg)
+	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
-		requests: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_unsubscribe_wishes_total",
-			Help: "Unsubscribe and resubscribe requests, by the way they came and their outcome.",
-		}, []string{"wish", "via", "outcome"}),
-		bad: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_unsubscribe_bad_links_total",
-			Help: "Visits with a link that is forged, damaged, of a preview, or signed with an unknown key.",
-		}, []string{"reason"}),
-		unsent: auto.NewCounter(prometheus.CounterOpts{
-			Name: "postroom_unsubscribe_unreported_total",
-			Help: "Requests that were carried out, but are missing in timelines and webhooks.",
-		}),
+		requests: auto.CountersBy("postroom_unsubscribe_wishes_total",
+			"Unsubscribe and resubscribe requests, by the way they came and their outcome.",
+			"wish", "via", "outcome"),
+		bad: auto.Counters("postroom_unsubscribe_bad_links_total",
+			"Visits with a link that is forged, damaged, of a preview, or signed with an unknown key.",
+			"reason", "forged", "unknown_key", "preview"),
+		unsent: auto.Counter("postroom_unsubscribe_unreported_total",
+			"Requests that were carried out, but are missing in timelines and webhooks."),
 	}
 	for _, via := range []Via{OneClick, Page, Preferences, Link} {
 		for _, outcome := range []string{"done", "repeated", "failed"} {
@@ -35,8 +31,5 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			}
 		}
 	}
-	m.bad.WithLabelValues("forged")
-	m.bad.WithLabelValues("unknown_key")
-	m.bad.WithLabelValues("preview")
 	return m
 }

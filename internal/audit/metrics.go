@@ -2,9 +2,9 @@ package audit
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // metrics are the log's counters.
@@ -14,26 +14,24 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer, l *Log) *metrics {
-	auto := promauto.With(reg)
+	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
-		entries: auto.NewCounterVec(prometheus.CounterOpts{Name: "postroom_audit_entries_total",
-			Help: "Entries written to the audit log, by result."}, []string{"result"}),
-		failed: auto.NewCounter(prometheus.CounterOpts{Name: "postroom_audit_failed_total",
-			Help: "Entries that could not be written to the audit log. Their changes were not made, or have no result."}),
+		entries: auto.Counters("postroom_audit_entries_total", "Entries written to the audit log, by result.",
+			"result", string(api.AuditBegun), string(api.AuditDone), string(api.AuditRefused),
+			string(api.AuditFailed)),
+		failed: auto.Counter("postroom_audit_failed_total",
+			"Entries that could not be written to the audit log. Their changes were not made, or have no result."),
 	}
-	for _, r := range []api.AuditResult{api.AuditBegun, api.AuditDone, api.AuditRefused, api.AuditFailed} {
-		m.entries.WithLabelValues(string(r))
-	}
-	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "postroom_audit_intact",
-		Help: "1 unless the last verification of the audit log by this process found it tampered with."},
+	auto.GaugeFunc("postroom_audit_intact",
+		"1 unless the last verification of the audit log by this process found it tampered with.",
 		func() float64 {
 			if ok, _ := l.Intact(); ok {
 				return 1
 			}
 			return 0
 		})
-	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "postroom_audit_head_seq",
-		Help: "Number of the newest entry of the audit log that this process knows. It never falls."},
+	auto.GaugeFunc("postroom_audit_head_seq",
+		"Number of the newest entry of the audit log that this process knows. It never falls.",
 		func() float64 {
 			l.mu.Lock()
 			defer l.mu.Unlock()

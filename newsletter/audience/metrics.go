@@ -1,8 +1,8 @@
 package audience
 
 import (
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics counts what became of subscriptions. Without a registry it exports nothing.
@@ -13,31 +13,18 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	auto := promauto.With(reg)
-	m := &metrics{
-		changes: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_subscriptions_total",
-			Help: "Subscriptions that became pending, subscribed or left, or were removed.",
-		}, []string{"state"}),
-		skipped: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_subscriptions_skipped_total",
-			Help: "Subscriptions that were not made, because the person left or is suppressed.",
-		}, []string{"reason"}),
+	auto := telemetry.MetricsOf(reg)
+	return &metrics{
+		changes: auto.Counters("postroom_subscriptions_total",
+			"Subscriptions that became pending, subscribed or left, or were removed.",
+			"state", "pending", "subscribed", "left", "removed"),
+		skipped: auto.Counters("postroom_subscriptions_skipped_total",
+			"Subscriptions that were not made, because the person left or is suppressed.",
+			"reason", "left", "unsubscribe", "hard_bounce", "spam_report", "manual"),
+		lines: auto.Counters("postroom_subscriber_import_lines_total",
+			"Lines of imported files of subscribers, without those of dry runs.",
+			"result", "added", "changed", "known", "repeated", "bad"),
 	}
-	m.lines = auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "postroom_subscriber_import_lines_total",
-		Help: "Lines of imported files of subscribers, without those of dry runs.",
-	}, []string{"result"})
-	for _, result := range [...]string{"added", "changed", "known", "repeated", "bad"} {
-		m.lines.WithLabelValues(result)
-	}
-	for _, state := range [...]string{"pending", "subscribed", "left", "removed"} {
-		m.changes.WithLabelValues(state)
-	}
-	for _, reason := range [...]string{"left", "unsubscribe", "hard_bounce", "spam_report", "manual"} {
-		m.skipped.WithLabelValues(reason)
-	}
-	return m
 }
 
 // refused counts the subscriptions that a change did not make.
@@ -66,21 +53,15 @@ type confirmMetrics struct {
 }
 
 func newConfirmMetrics(reg prometheus.Registerer) *confirmMetrics {
-	auto := promauto.With(reg)
-	counter := func(name, help string, results ...string) *prometheus.CounterVec {
-		c := auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
-		for _, result := range results {
-			c.WithLabelValues(result)
-		}
-		return c
-	}
+	auto := telemetry.MetricsOf(reg)
 	return &confirmMetrics{
-		mails: counter("postroom_subscription_mails_total",
+		mails: auto.Counters("postroom_subscription_mails_total",
 			"Mails that ask to confirm subscriptions, and welcomes.",
-			"asked", "repeated", "limited", "failed", "welcome"),
-		links: counter("postroom_confirmations_total", "Links of confirmations that were followed or pressed.",
-			"confirmed", "again", "late", "forged"),
-		forms: counter("postroom_subscription_forms_total", "Public forms that were sent in.",
-			"taken", "caught", "limited", "failed"),
+			"result", "asked", "repeated", "limited", "failed", "welcome"),
+		links: auto.Counters("postroom_confirmations_total",
+			"Links of confirmations that were followed or pressed.",
+			"result", "confirmed", "again", "late", "forged"),
+		forms: auto.Counters("postroom_subscription_forms_total", "Public forms that were sent in.",
+			"result", "taken", "caught", "limited", "failed"),
 	}
 }

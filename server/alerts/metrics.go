@@ -1,8 +1,8 @@
 package alerts
 
 import (
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics exports the standing alerts. Without a registry nothing is exported.
@@ -12,11 +12,11 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	m := &metrics{alert: promauto.With(reg).NewGaugeVec(prometheus.GaugeOpts{Name: "postroom_alert",
-		Help: "1 while the alert stands, else 0."}, []string{"alert"}),
-		gateways: promauto.With(reg).NewGaugeVec(prometheus.GaugeOpts{Name: "postroom_gateway_rate",
-			Help: "Share of the recipients mailed through a gateway within a day who bounced for good, or complained.",
-		}, []string{"gateway", "kind"})}
+	auto := telemetry.MetricsOf(reg)
+	m := &metrics{alert: auto.GaugesBy("postroom_alert", "1 while the alert stands, else 0.", "alert"),
+		gateways: auto.GaugesBy("postroom_gateway_rate",
+			"Share of the recipients mailed through a gateway within a day who bounced for good, or complained.",
+			"gateway", "kind")}
 	m.show(nil, nil)
 	m.forget()
 	return m

@@ -2,8 +2,8 @@ package erasure
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -15,19 +15,13 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	auto := promauto.With(reg)
-	m := &metrics{
-		done: auto.NewCounter(prometheus.CounterOpts{Name: "postroom_erasures_total",
-			Help: "Erasures of persons that this process finished."}),
-		waiting: auto.NewGauge(prometheus.GaugeOpts{Name: "postroom_erasures_waiting",
-			Help: "Erasures of persons that are not finished, in any process."}),
-		erased: auto.NewCounterVec(prometheus.CounterOpts{Name: "postroom_erased_total",
-			Help: "What was erased of persons."}, []string{"place"}),
+	auto := telemetry.MetricsOf(reg)
+	return &metrics{
+		done: auto.Counter("postroom_erasures_total", "Erasures of persons that this process finished."),
+		waiting: auto.Gauge("postroom_erasures_waiting",
+			"Erasures of persons that are not finished, in any process."),
+		erased: auto.Counters("postroom_erased_total", "What was erased of persons.", "place", "subscribers",
+			"lists", "campaigns", outbox.PlaceOutbox, outbox.PlaceDeadLetters, outbox.PlaceMessages,
+			outbox.PlaceEvents, "documents", "deliveries", "suppressions"),
 	}
-	for _, place := range []string{"subscribers", "lists", "campaigns", outbox.PlaceOutbox,
-		outbox.PlaceDeadLetters, outbox.PlaceMessages, outbox.PlaceEvents, "documents", "deliveries",
-		"suppressions"} {
-		m.erased.WithLabelValues(place)
-	}
-	return m
 }

@@ -2,9 +2,9 @@ package smtpd
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 // metrics count connections, logins and messages of one listener.
@@ -16,43 +16,32 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
+	auto := telemetry.MetricsOf(reg)
 	return &metrics{
-		open: newGauge(reg, "postroom_smtpd_connections",
+		open: auto.Gauge("postroom_smtpd_connections",
 			"Connections of applications that hand in mail over SMTP."),
-		connections: newCounter(reg, "postroom_smtpd_connections_total",
-			"Connections by what became of them: those evicted made room for others.", "served", "evicted",
-			"refused"),
-		logins: newCounter(reg, "postroom_smtpd_logins_total",
-			"Logins over SMTP by what came of them.", "ok", "refused", "limited", "unavailable"),
-		messages: newCounter(reg, "postroom_smtpd_messages_total",
-			"Messages handed in over SMTP by how they were answered.", "queued", "repeated", "refused", "deferred",
-			"broken_off"),
+		connections: auto.Counters("postroom_smtpd_connections_total",
+			"Connections by what became of them: those evicted made room for others.",
+			"result", "served", "evicted", "refused"),
+		logins: auto.Counters("postroom_smtpd_logins_total",
+			"Logins over SMTP by what came of them.", "result", "ok", "refused", "limited", "unavailable"),
+		messages: auto.Counters("postroom_smtpd_messages_total",
+			"Messages handed in over SMTP by how they were answered.",
+			"result", "queued", "repeated", "refused", "deferred", "broken_off"),
 	}
 }
 
 func newBounceMetrics(reg prometheus.Registerer) *metrics {
+	auto := telemetry.MetricsOf(reg)
 	return &metrics{
-		open: newGauge(reg, "postroom_returns_connections", "Connections of servers that bring mail back."),
-		connections: newCounter(reg, "postroom_returns_connections_total",
+		open: auto.Gauge("postroom_returns_connections", "Connections of servers that bring mail back."),
+		connections: auto.Counters("postroom_returns_connections_total",
 			"Connections of servers that bring mail back, by what became of them: those evicted made room for others.",
-			"served", "evicted", "refused"),
-		messages: newCounter(reg, "postroom_returns_messages_total",
-			"Mails brought back over SMTP and LMTP, by how they were answered.", "taken", "refused", "deferred",
-			"broken_off"),
+			"result", "served", "evicted", "refused"),
+		messages: auto.Counters("postroom_returns_messages_total",
+			"Mails brought back over SMTP and LMTP, by how they were answered.",
+			"result", "taken", "refused", "deferred", "broken_off"),
 	}
-}
-
-func newGauge(reg prometheus.Registerer, name, help string) prometheus.Gauge {
-	return promauto.With(reg).NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-}
-
-// newCounter makes a counter with the closed set of values that its label "result" can have.
-func newCounter(reg prometheus.Registerer, name, help string, results ...string) *prometheus.CounterVec {
-	c := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
-	for _, r := range results {
-		c.WithLabelValues(r)
-	}
-	return c
 }
 
 // answered counts a message by its reply: 250 as the result given.

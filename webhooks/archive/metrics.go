@@ -1,8 +1,8 @@
 package archive
 
 import (
+	"github.com/postroom/postroom/internal/telemetry"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics are the archive's counters.
@@ -13,19 +13,16 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer, a *Archive) *metrics {
-	auto := promauto.With(reg)
+	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
-		written: auto.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_events_total",
-			Help: "Events written to the archive, or to the disk on their way to it."}),
-		lost: auto.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_lost_bytes_total",
-			Help: "Bytes of events dropped because too much waited for the archive."}),
-		refused: auto.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_refused_total",
-			Help: "Files of events that the archive refused."}),
+		written: auto.Counter("postroom_archive_events_total",
+			"Events written to the archive, or to the disk on their way to it."),
+		lost: auto.Counter("postroom_archive_lost_bytes_total",
+			"Bytes of events dropped because too much waited for the archive."),
+		refused: auto.Counter("postroom_archive_refused_total", "Files of events that the archive refused."),
 	}
-	auto.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "postroom_archive_waiting_bytes",
-			Help: "Bytes of events on the disk of this process that wait for the archive."},
-		func() float64 {
+	auto.GaugeFunc("postroom_archive_waiting_bytes",
+		"Bytes of events on the disk of this process that wait for the archive.", func() float64 {
 			_, total, err := a.spool()
 			if err != nil {
 				return 0

@@ -1,4 +1,4 @@
-package traces
+package telemetry
 
 import (
 	"go.opentelemetry.io/otel/attribute"

@@ -1,10 +1,9 @@
-package traces
+package telemetry
 
 import (
 	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
@@ -15,12 +14,9 @@ type counts struct {
 }
 
 func newCounts(reg prometheus.Registerer) counts {
-	c := counts{promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: "postroom_traces_spans_total",
-		Help: "Spans that were made, sent, or lost since the collector did not take them."}, []string{"state"})}
-	for _, state := range []string{"made", "sent", "lost"} {
-		c.spans.WithLabelValues(state)
-	}
-	return c
+	return counts{MetricsOf(reg).Counters("postroom_traces_spans_total",
+		"Spans that were made, sent, or lost since the collector did not take them.", "state",
+		"made", "sent", "lost")}
 }
 
 // OnStart implements sdk.SpanProcessor.

@@ -1,7 +1,7 @@
-// Package traces sends spans about the way of a message to an OpenTelemetry collector, by OTLP over HTTP in
-// protobuf. A span is one step with its begin and its end. All spans of a message, from its submit to its
-// webhooks, have one trace id, as does the program that submitted it if it sent a traceparent (W3C Trace
-// Context).
+// Package telemetry makes the Prometheus metrics of all packages, and sends spans about the way of a message
+// to an OpenTelemetry collector, by OTLP over HTTP in protobuf. A span is one step with its begin and its
+// end. All spans of a message, from its submit to its webhooks, have one trace id, as does the program that
+// submitted it if it sent a traceparent (W3C Trace Context).
 //
 // # Off
 //
@@ -18,4 +18,4 @@
 //     trace does as its traceparent says.
 //
 // It owns no keys in Redis. What a message stores of its trace is a carrier: see [Carrier].
-package traces
+package telemetry

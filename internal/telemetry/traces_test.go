@@ -1,4 +1,4 @@
-package traces_test
+package telemetry_test
 
 import (
 	"context"
@@ -10,22 +10,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/internal/telemetry"
 )
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 // TestOff: without an endpoint nothing is begun, stored or allocated.
 func TestOff(t *testing.T) {
-	off, err := traces.New(t.Context(), traces.Options{})
+	off, err := telemetry.New(t.Context(), telemetry.Options{})
 	if err != nil || off != nil {
 		t.Fatalf("%v, %v", off, err)
 	}
 	ctx, h := t.Context(), http.Header{"Traceparent": {parent}}
 	if n := testing.AllocsPerRun(100, func() {
 		ctx := off.Incoming(off.Continue(ctx, parent), h)
-		ctx, span := off.Root(ctx, "a", traces.Serves)
-		ctx, child := off.Child(ctx, "b", traces.Asks)
+		ctx, span := off.Root(ctx, "a", telemetry.Serves)
+		ctx, child := off.Child(ctx, "b", telemetry.Asks)
 		child.Set("c", "d")
 		child.SetInt("e", 1)
 		child.Fail("f")
@@ -44,9 +44,9 @@ func TestOff(t *testing.T) {
 }
 
 // open returns a Tracer with a share of new traces.
-func open(t *testing.T, endpoint string, share float64, reg prometheus.Registerer) *traces.Tracer {
+func open(t *testing.T, endpoint string, share float64, reg prometheus.Registerer) *telemetry.Tracer {
 	t.Helper()
-	on, err := traces.New(t.Context(), traces.Options{Endpoint: endpoint, Share: share, Registry: reg,
+	on, err := telemetry.New(t.Context(), telemetry.Options{Endpoint: endpoint, Share: share, Registry: reg,
 		Every: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +80,8 @@ func TestCarriers(t *testing.T) {
 	} {
 		h := http.Header{"Traceparent": {c.parent}, "Tracestate": {c.state}}
 		got := on.Carrier(on.Incoming(t.Context(), h))
-		if got != c.want || traces.ID(got) != c.id {
-			t.Errorf("%q %q: stored as %q, id %q", c.parent, c.state, got, traces.ID(got))
+		if got != c.want || telemetry.ID(got) != c.id {
+			t.Errorf("%q %q: stored as %q, id %q", c.parent, c.state, got, telemetry.ID(got))
 		}
 		out := http.Header{}
 		on.Outgoing(on.Continue(t.Context(), got), out)
@@ -90,7 +90,7 @@ func TestCarriers(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "x", "00-12-34", "----"} {
-		if id := traces.ID(text); id != "" {
+		if id := telemetry.ID(text); id != "" {
 			t.Errorf("ID(%q) = %q", text, id)
 		}
 	}
@@ -106,7 +106,7 @@ func TestShare(t *testing.T) {
 	}{{0, "", 0}, {1, "", 1}, {0, parent, 1}, {1, parent[:len(parent)-1] + "0", 0}} {
 		reg := prometheus.NewRegistry()
 		on := open(t, "http://127.0.0.1:9", c.share, reg)
-		ctx, span := on.Root(on.Continue(t.Context(), c.from), "step", traces.Internal)
+		ctx, span := on.Root(on.Continue(t.Context(), c.from), "step", telemetry.Internal)
 		if on.Carrier(ctx) == "" {
 			t.Error("a trace without spans has no carrier: what follows would begin another")
 		}
@@ -146,7 +146,7 @@ func TestACollectorThatHangs(t *testing.T) {
 	const n = 20_000
 	began := time.Now()
 	for range n {
-		_, span := on.Root(t.Context(), "step", traces.Internal)
+		_, span := on.Root(t.Context(), "step", telemetry.Internal)
 		span.End()
 	}
 	if took := time.Since(began); took > 10*time.Second {
@@ -172,7 +172,7 @@ func TestACollectorThatIsAway(t *testing.T) {
 	t.Cleanup(refusing.Close)
 	reg := prometheus.NewRegistry()
 	on := open(t, refusing.URL+"/otlp/v1/traces", 1, reg)
-	_, span := on.Root(t.Context(), "step", traces.Internal)
+	_, span := on.Root(t.Context(), "step", telemetry.Internal)
 	span.End()
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
@@ -191,17 +191,17 @@ func TestACollectorThatIsAway(t *testing.T) {
 // TestHeaders reads the setting, and names it where it is wrong.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	got, err := traces.ReadHeaders(" Authorization=Bearer a=b , X-Scope = c,")
+	got, err := telemetry.ReadHeaders(" Authorization=Bearer a=b , X-Scope = c,")
 	if err != nil || len(got) != 2 || got["Authorization"] != "Bearer a=b" || got["X-Scope"] != "c" {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, text := range []string{"Authorization", "=x", "a=b,c"} {
-		if _, err := traces.ReadHeaders(text); err == nil {
+		if _, err := telemetry.ReadHeaders(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
 	for _, endpoint := range []string{"collector:4318", "http://", "%"} {
-		if _, err := traces.New(t.Context(), traces.Options{Endpoint: endpoint}); err == nil {
+		if _, err := telemetry.New(t.Context(), telemetry.Options{Endpoint: endpoint}); err == nil {
 			t.Errorf("the endpoint %q is taken", endpoint)
 		}
 	}
