@@ -27,3 +27,17 @@ func Patch(object, patch any) {
 		}
 	}
 }
+
+// PatchOf returns the patch that changes from into to: the fields of P whose values differ.
+func PatchOf[P any](from, to any) (patch P) {
+	before, after, p := reflect.ValueOf(from), reflect.ValueOf(to), reflect.ValueOf(&patch).Elem()
+	for i := range p.NumField() {
+		name := p.Type().Field(i).Name
+		if now := after.FieldByName(name); !reflect.DeepEqual(before.FieldByName(name).Interface(),
+			now.Interface()) {
+			p.Field(i).Set(reflect.New(now.Type()))
+			p.Field(i).Elem().Set(now)
+		}
+	}
+	return patch
+}

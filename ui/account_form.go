@@ -84,21 +84,14 @@ func accountGroups() []formGroup {
 // readAccount returns the account of a form. Secrets that were left empty are those of old.
 func readAccount(v url.Values, old api.Account) (api.Account, error) {
 	r := &formReader{Values: v}
-	s := r.relay("smtp.", "smtp.auth.", relaySettings{old.SMTP, old.OAuth2})
-	a := api.Account{Account: cmp.Or(old.Account, r.text("account")), Name: r.text("name"),
-		Email: r.text("email"), SMTP: s.SMTP, OAuth2: s.OAuth2, Gateways: r.gateways(), Senders: old.Senders,
-		Limits: r.limits(), AccountTrouble: r.text("accountTrouble"), Proxy: r.text("proxy"),
-		Webhooks: r.text("webhooks"), LocalAddress: r.text("localAddress"),
-		SMTPEhloName: r.text("smtpEhloName"), Locale: r.text("locale"), TZ: r.text("tz"),
-		TrackOpens: r.yesOrNo("trackOpens"), TrackClicks: r.yesOrNo("trackClicks"),
-		IdempotencyRequired: r.on("idempotencyRequired"), Quota: r.quota()}
-	a.Retry = strings.FieldsFunc(r.Get("retry"), func(c rune) bool { return c == ',' || c <= ' ' })
-	key := api.DKIM{Domain: r.text("dkim.domain"), Selector: r.text("dkim.selector"),
-		PrivateKey: r.text("dkim.privateKey")}
-	if key != (api.DKIM{}) && old.DKIM != nil {
-		key.PrivateKey = cmp.Or(key.PrivateKey, old.DKIM.PrivateKey)
+	a := api.Account{Senders: old.Senders}
+	r.take("", &a)
+	relay := r.relay("smtp.", "smtp.auth.", relaySettings{a.SMTP, a.OAuth2}, relaySettings{old.SMTP, old.OAuth2})
+	a.Account, a.SMTP, a.OAuth2 = cmp.Or(old.Account, a.Account), relay.SMTP, relay.OAuth2
+	a.Gateways = r.gateways()
+	if a.DKIM != nil && old.DKIM != nil {
+		a.DKIM.PrivateKey = cmp.Or(a.DKIM.PrivateKey, old.DKIM.PrivateKey)
 	}
-	a.DKIM = none(key)
 	return a, fault.InvalidFields(r.wrong)
 }
 
@@ -139,45 +132,11 @@ func (r *formReader) yesOrNo(name string) *bool {
 	return nil
 }
 
-// quota returns the quota; nil: all of it is as the settings say.
-func (r *formReader) quota() *api.Quota {
-	var q api.Quota
-	for i, to := range quotaOf(&q) {
-		if name := "quota." + quotaNames[i].name; r.text(name) != "" {
-			*to = new(r.whole(name))
-		}
-	}
-	return none(q)
-}
-
-// quotaOf returns the fields of a quota, in the order of quotaNames.
-func quotaOf(q *api.Quota) []**int {
-	return []**int{&q.Messages, &q.Bytes, &q.PerDay, &q.Templates, &q.Suppressions, &q.ImportSize,
-		&q.Subscribers, &q.Events, &q.Requests}
-}
-
 func accountValues(a api.Account) url.Values {
-	f := values(map[string]string{"name": a.Name, "email": a.Email, "accountTrouble": a.AccountTrouble,
-		"proxy": a.Proxy, "webhooks": a.Webhooks, "localAddress": a.LocalAddress, "smtpEhloName": a.SMTPEhloName,
-		"locale": a.Locale, "tz": a.TZ, "retry": strings.Join(a.Retry, ", ")})
-	setRelay(f, "smtp.", "smtp.auth.", relaySettings{a.SMTP, a.OAuth2})
-	setLimits(f, a.Limits)
-	setOn(f, "idempotencyRequired", a.IdempotencyRequired)
-	for name, on := range map[string]*bool{"trackOpens": a.TrackOpens, "trackClicks": a.TrackClicks} {
-		if on != nil {
-			f.Set(name, map[bool]string{true: "yes", false: "no"}[*on])
-		}
-	}
-	if a.DKIM != nil {
-		f.Set("dkim.domain", a.DKIM.Domain)
-		f.Set("dkim.selector", a.DKIM.Selector)
-	}
-	if a.Quota != nil {
-		for i, n := range quotaOf(a.Quota) {
-			if *n != nil {
-				f.Set("quota."+quotaNames[i].name, strconv.Itoa(**n))
-			}
-		}
+	f := url.Values{}
+	put(f, "", a)
+	if a.SMTP != nil {
+		setVerified(f, "smtp.", a.SMTP.TLS)
 	}
 	var lines []string
 	for _, g := range a.Gateways {
@@ -254,12 +213,7 @@ func (u *UI) changeAccount(w http.ResponseWriter, r *http.Request, info api.Acco
 	id := info.Account.Account
 	a, err := readAccount(r.PostForm, info.Account)
 	if err == nil {
-		_, err = u.Accounts.Update(r.Context(), id, api.AccountPatch{Name: &a.Name, Email: &a.Email,
-			SMTP: &a.SMTP, OAuth2: &a.OAuth2, Gateways: &a.Gateways, DKIM: &a.DKIM, Limits: &a.Limits,
-			AccountTrouble: &a.AccountTrouble, Proxy: &a.Proxy, Webhooks: &a.Webhooks,
-			LocalAddress: &a.LocalAddress, SMTPEhloName: &a.SMTPEhloName, Locale: &a.Locale, TZ: &a.TZ,
-			TrackOpens: &a.TrackOpens, TrackClicks: &a.TrackClicks,
-			IdempotencyRequired: &a.IdempotencyRequired, Retry: &a.Retry, Quota: &a.Quota})
+		_, err = u.Accounts.Update(r.Context(), id, api.PatchOf[api.AccountPatch](info.Account, a))
 	}
 	if err != nil {
 		return u.showForm(w, r, id, r.PostForm, err)

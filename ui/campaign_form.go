@@ -98,18 +98,12 @@ func (u *UI) changeCampaign(w http.ResponseWriter, r *http.Request) error {
 func campaignValues(c api.Campaign) url.Values {
 	render, window := *cmp.Or(c.Render, &api.Render{}), *cmp.Or(c.Window, &api.CampaignWindow{})
 	from := *cmp.Or(c.From, &api.Address{})
-	ids := func(list []string) string { return strings.Join(list, ", ") }
-	f := values(map[string]string{
-		"name": c.Name, "lists": ids(c.Lists), "segments": ids(c.Segments), "excludeLists": ids(c.ExcludeLists),
-		"excludeSegments": ids(c.ExcludeSegments), "excludeCampaigns": ids(c.ExcludeCampaigns),
-		"fromName": from.Name, "fromAddress": from.Address, "subject": c.Subject, "previewText": c.PreviewText,
-		"template": c.Template, "format": render.Format, "html": c.HTML, "text": c.Text, "gateway": c.Gateway,
-		"locale": c.Locale, "tz": c.TZ, "tags": ids(c.Tags), "windowFrom": window.From,
-		"windowUntil": window.Until, "windowOf": window.Of, "events": c.Events, "missing": render.Missing,
-		"params": objectField(render.Params), "fallbacks": objectField(c.Fallbacks),
-		"metadata":   objectField(c.Metadata),
-		"trackOpens": trackField(c.TrackOpens), "trackClicks": trackField(c.TrackClicks),
-	})
+	f := url.Values{}
+	put(f, "", c)
+	maps.Copy(f, values(map[string]string{"fromName": from.Name, "fromAddress": from.Address,
+		"format": render.Format, "missing": render.Missing, "params": objectField(render.Params),
+		"fallbacks": objectField(c.Fallbacks), "metadata": objectField(c.Metadata),
+		"windowFrom": window.From, "windowUntil": window.Until, "windowOf": window.Of}))
 	if len(window.Days) > 0 {
 		f["windowDays"] = window.Days
 	}
@@ -122,28 +116,12 @@ func campaignValues(c api.Campaign) url.Values {
 		name := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.Name)
 		replies = append(replies, `"`+name+`" <`+a.Address+`>`)
 	}
-	maps.Copy(f, values(map[string]string{"replyTo": ids(replies)}))
-	if c.Rate > 0 {
-		f.Set("rate", strconv.FormatFloat(c.Rate, 'g', -1, 64))
-	}
+	maps.Copy(f, values(map[string]string{"replyTo": strings.Join(replies, ", ")}))
 	if c.EndAt != nil {
 		f.Set("endAt", formMoment(*c.EndAt))
 	}
-	if c.KeepLog {
-		f.Set("keepLog", "on")
-	}
-	if c.Archive {
-		f.Set("archive", "on")
-	}
 	maps.Copy(f, variantValues(c))
 	return f
-}
-
-func trackField(on *bool) string {
-	if on == nil {
-		return ""
-	}
-	return map[bool]string{true: "yes", false: "no"}[*on]
 }
 
 // objectField returns JSON as a field shows it; empty: there is none.
@@ -157,27 +135,18 @@ func objectField(raw json.RawMessage) string {
 // readCampaign returns the campaign of a form. Its error has all that can't be read; the rest is for the
 // package below.
 func readCampaign(f url.Values) (api.Campaign, error) {
-	var wrong fault.Fields
-	text := func(name string) string {
-		return strings.TrimSpace(strings.ReplaceAll(f.Get(name), "\r\n", "\n"))
-	}
+	r := &formReader{Values: f}
+	text := r.text
 	object := func(name string) json.RawMessage {
 		raw := json.RawMessage(text(name))
 		if len(raw) > 0 && (raw[0] != '{' || !json.Valid(raw)) {
-			wrong.Add(name, "must be a JSON object")
+			r.wrong.Add(name, "must be a JSON object")
 		}
 		return raw
 	}
-	c := api.Campaign{Campaign: text("campaign"), Account: text("account"), Name: text("name"),
-		Lists: listed(f.Get("lists")), Segments: listed(f.Get("segments")),
-		ExcludeLists: listed(f.Get("excludeLists")), ExcludeSegments: listed(f.Get("excludeSegments")),
-		ExcludeCampaigns: listed(f.Get("excludeCampaigns")), Events: text("events"), KeepLog: f.Has("keepLog"),
-		Archive: f.Has("archive"),
-		CampaignContent: api.CampaignContent{Subject: text("subject"), PreviewText: text("previewText"),
-			Template: text("template"), HTML: text("html"), Text: text("text"), Gateway: text("gateway"),
-			Locale: text("locale"), TZ: text("tz"), Tags: listed(f.Get("tags")), Metadata: object("metadata"),
-			Fallbacks: object("fallbacks"), TrackOpens: readTrack(f.Get("trackOpens")),
-			TrackClicks: readTrack(f.Get("trackClicks"))}}
+	var c api.Campaign
+	r.take("", &c)
+	c.Metadata, c.Fallbacks = object("metadata"), object("fallbacks")
 	if render := (api.Render{Format: text("format"), Params: object("params"),
 		Missing: text("missing")}); render.Format != "" || render.Missing != "" || len(render.Params) > 0 {
 		c.Render = &render
@@ -188,7 +157,7 @@ func readCampaign(f url.Values) (api.Campaign, error) {
 	if replies := text("replyTo"); replies != "" {
 		list, err := mail.ParseAddressList(replies)
 		if err != nil {
-			wrong.Add("replyTo", "must be addresses, separated by commas")
+			r.wrong.Add("replyTo", "must be addresses, separated by commas")
 		}
 		for _, a := range list {
 			c.ReplyTo = append(c.ReplyTo, api.Address{Name: a.Name, Address: a.Address})
@@ -198,28 +167,18 @@ func readCampaign(f url.Values) (api.Campaign, error) {
 		c.Window = &api.CampaignWindow{Days: f["windowDays"], From: text("windowFrom"), Until: text("windowUntil"),
 			Of: text("windowOf")}
 	}
-	c.Variants, c.Test = readVariants(text, &wrong)
-	var err error
-	if rate := text("rate"); rate != "" {
-		if c.Rate, err = strconv.ParseFloat(rate, 64); err != nil || !(c.Rate >= 0) {
-			wrong.Add("rate", "must be a number, 0 or more")
-		}
+	c.Variants, c.Test = readVariants(text, &r.wrong)
+	if !(c.Rate >= 0) {
+		r.wrong.Add("rate", "must be a number, 0 or more")
 	}
 	end, err := readMoment(text("endAt"))
 	if err != nil {
-		wrong.Add("endAt", "is not a date and time such as 2026-01-31T08:30")
+		r.wrong.Add("endAt", "is not a date and time such as 2026-01-31T08:30")
 	}
 	if !end.IsZero() {
 		c.EndAt = &end
 	}
-	return c, fault.InvalidFields(wrong)
-}
-
-func readTrack(choice string) *bool {
-	if choice == "" {
-		return nil
-	}
-	return new(choice == "yes")
+	return c, fault.InvalidFields(r.wrong)
 }
 
 // campaignPatch returns the change that makes a campaign what a form says. What the form has not is removed.

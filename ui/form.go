@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 )
 
@@ -116,7 +115,9 @@ type formReader struct {
 	wrong fault.Fields
 }
 
-func (r *formReader) text(name string) string { return strings.TrimSpace(r.Get(name)) }
+func (r *formReader) text(name string) string {
+	return strings.TrimSpace(strings.ReplaceAll(r.Get(name), "\r\n", "\n"))
+}
 
 func (r *formReader) on(name string) bool { return r.Get(name) != "" }
 
@@ -193,22 +194,4 @@ func limitFields() []formField {
 		{Name: "limits.perConnection", Label: "Messages on a connection", Kind: "number", Placeholder: "100",
 			Hint: "Empty: no limit, or that of the preset."},
 	}
-}
-
-func (r *formReader) limits() *api.Limits {
-	return none(api.Limits{PerSecond: r.number("limits.perSecond"), PerMinute: r.number("limits.perMinute"),
-		PerDay: r.number("limits.perDay"), Burst: r.whole("limits.burst"),
-		Connections: r.whole("limits.connections"), PerConnection: r.whole("limits.perConnection")})
-}
-
-func setLimits(f url.Values, l *api.Limits) {
-	if l == nil {
-		return
-	}
-	setNumber(f, "limits.perSecond", l.PerSecond)
-	setNumber(f, "limits.perMinute", l.PerMinute)
-	setNumber(f, "limits.perDay", l.PerDay)
-	setNumber(f, "limits.burst", float64(l.Burst))
-	setNumber(f, "limits.connections", float64(l.Connections))
-	setNumber(f, "limits.perConnection", float64(l.PerConnection))
 }

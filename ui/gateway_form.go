@@ -98,20 +98,18 @@ func (u *UI) showNewGateway(w http.ResponseWriter, r *http.Request, v url.Values
 // readGateway returns the gateway of a form. Secrets that were left empty are those of old.
 func readGateway(v url.Values, old api.Gateway) (api.Gateway, error) {
 	r := &formReader{Values: v}
-	s := r.relay("", "", relaySettings{relayOf(old), old.OAuth2})
-	g := api.Gateway{Gateway: cmp.Or(old.Gateway, r.text("gateway")), Name: r.text("name"), OAuth2: s.OAuth2,
-		Limits: r.limits(), Proxy: r.text("proxy"), LocalAddress: r.text("localAddress"),
-		SMTPEhloName: r.text("smtpEhloName")}
+	var g api.Gateway
+	r.take("", &g)
+	relay := r.relay("", "", relaySettings{relayOf(g), g.OAuth2}, relaySettings{relayOf(old), old.OAuth2})
+	g.Gateway, g.OAuth2, g.User, g.Pass = cmp.Or(old.Gateway, g.Gateway), relay.OAuth2, "", ""
 	g.Name = cmp.Or(g.Name, g.Gateway)
-	if s := s.SMTP; s != nil {
-		g.Preset, g.Host, g.Port, g.Secure, g.TLS = s.Preset, s.Host, s.Port, s.Secure, s.TLS
+	if s := relay.SMTP; s != nil {
+		g.TLS = s.TLS
 		if s.Auth != nil {
 			g.User, g.Pass = s.Auth.User, s.Auth.Pass
 		}
 	}
-	if g.Warmup = none(api.Warmup{PerDay: r.number("warmup.perDay"),
-		Growth: r.number("warmup.growth")}); g.Warmup != nil && old.Warmup != nil &&
-		g.Warmup.PerDay == old.Warmup.PerDay {
+	if g.Warmup != nil && old.Warmup != nil && g.Warmup.PerDay == old.Warmup.PerDay {
 		g.Warmup.Started = old.Warmup.Started // it goes on
 	}
 	return g, fault.InvalidFields(r.wrong)
@@ -196,14 +194,9 @@ func (u *UI) showGateway(w http.ResponseWriter, r *http.Request, view gatewayVie
 }
 
 func gatewayValues(g api.Gateway) url.Values {
-	f := values(map[string]string{"name": g.Name, "proxy": g.Proxy, "localAddress": g.LocalAddress,
-		"smtpEhloName": g.SMTPEhloName})
-	setRelay(f, "", "", relaySettings{relayOf(g), g.OAuth2})
-	setLimits(f, g.Limits)
-	if g.Warmup != nil {
-		setNumber(f, "warmup.perDay", g.Warmup.PerDay)
-		setNumber(f, "warmup.growth", g.Warmup.Growth)
-	}
+	f := url.Values{}
+	put(f, "", g)
+	setVerified(f, "", g.TLS)
 	return f
 }
 
@@ -211,10 +204,7 @@ func (u *UI) changeGateway(w http.ResponseWriter, r *http.Request, info api.Gate
 	id := info.Gateway.Gateway
 	g, err := readGateway(r.PostForm, info.Gateway)
 	if err == nil {
-		_, err = u.Provision().UpdateGateway(r.Context(), id, api.GatewayPatch{Name: &g.Name, Preset: &g.Preset,
-			Host: &g.Host, Port: &g.Port, Secure: &g.Secure, User: &g.User, Pass: &g.Pass, TLS: &g.TLS,
-			OAuth2: &g.OAuth2, Limits: &g.Limits, Warmup: &g.Warmup, Proxy: &g.Proxy, LocalAddress: &g.LocalAddress,
-			SMTPEhloName: &g.SMTPEhloName})
+		_, err = u.Provision().UpdateGateway(r.Context(), id, api.PatchOf[api.GatewayPatch](info.Gateway, g))
 	}
 	if err != nil {
 		return u.showGateway(w, r, gatewayView{GatewayInfo: info}, r.PostForm, err)

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/url"
 
 	"github.com/postroom/postroom/api"
@@ -63,64 +64,32 @@ type relaySettings struct {
 	OAuth2 *api.OAuth2     // nil: none
 }
 
-// relay reads the fields of a relay. Secrets that were left empty are those of old.
-func (r *formReader) relay(at, login string, old relaySettings) relaySettings {
+// relay completes what was taken of a relay. Secrets that were left empty are those of old. at and login
+// begin the names, as of relayGroups.
+func (r *formReader) relay(at, login string, taken, old relaySettings) relaySettings {
+	server := *cmp.Or(taken.SMTP, &api.SMTPServer{})
 	auth := api.SMTPAuth{User: r.text(login + "user")}
 	was := api.SMTPAuth{}
-	if old.SMTP != nil && old.SMTP.Auth != nil {
+	if auth.User != "" && old.SMTP != nil && old.SMTP.Auth != nil { // the password goes with its user
 		was = *old.SMTP.Auth
 	}
-	if auth.User == "" { // the password goes with its user
-		was = api.SMTPAuth{}
-	}
-	auth.Pass = r.secret(login+"pass", was.Pass)
-	if auth.Pass == was.Pass {
+	if auth.Pass = r.secret(login+"pass", was.Pass); auth.Pass == was.Pass {
 		auth.AccessToken = was.AccessToken
 	}
-	tls := api.SMTPTLS{StartTLS: r.text(at + "tls.starttls"), MinVersion: r.text(at + "tls.minVersion"),
-		PinSHA256: r.text(at + "tls.pinSha256"), CA: r.text(at + "tls.ca")}
+	server.Auth = none(auth)
 	if r.on(at + "tls.rejectUnauthorized") {
-		tls.RejectUnauthorized = new(false)
+		server.TLS = cmp.Or(server.TLS, &api.SMTPTLS{})
+		server.TLS.RejectUnauthorized = new(false)
 	}
-	server := api.SMTPServer{Preset: r.text(at + "preset"), Host: r.text(at + "host"),
-		Port: r.whole(at + "port"), Secure: r.on(at + "secure"), Auth: none(auth), TLS: none(tls)}
-	return relaySettings{none(server), r.oauth2(old.OAuth2)}
+	if o, was := taken.OAuth2, *cmp.Or(old.OAuth2, &api.OAuth2{}); o != nil {
+		o.ClientSecret = r.secret("oauth2.clientSecret", was.ClientSecret)
+		o.RefreshToken = r.secret("oauth2.refreshToken", was.RefreshToken)
+	}
+	return relaySettings{none(server), taken.OAuth2}
 }
 
-func (r *formReader) oauth2(old *api.OAuth2) *api.OAuth2 {
-	o := api.OAuth2{Provider: r.text("oauth2.provider"), TokenURL: r.text("oauth2.tokenUrl"),
-		ClientID: r.text("oauth2.clientId"), Scope: r.text("oauth2.scope"), User: r.text("oauth2.user"),
-		ClientSecret: r.Get("oauth2.clientSecret"), RefreshToken: r.Get("oauth2.refreshToken")}
-	if o != (api.OAuth2{}) && old != nil {
-		o.ClientSecret = r.secret("oauth2.clientSecret", old.ClientSecret)
-		o.RefreshToken = r.secret("oauth2.refreshToken", old.RefreshToken)
-	}
-	return none(o)
-}
-
-// setRelay writes a relay into a form, without secrets.
-func setRelay(f url.Values, at, login string, s relaySettings) {
-	if s.SMTP != nil {
-		f.Set(at+"preset", s.SMTP.Preset)
-		f.Set(at+"host", s.SMTP.Host)
-		setNumber(f, at+"port", float64(s.SMTP.Port))
-		setOn(f, at+"secure", s.SMTP.Secure)
-		if s.SMTP.Auth != nil {
-			f.Set(login+"user", s.SMTP.Auth.User)
-		}
-		if t := s.SMTP.TLS; t != nil {
-			f.Set(at+"tls.starttls", t.StartTLS)
-			f.Set(at+"tls.minVersion", t.MinVersion)
-			f.Set(at+"tls.pinSha256", t.PinSHA256)
-			f.Set(at+"tls.ca", t.CA)
-			setOn(f, at+"tls.rejectUnauthorized", t.RejectUnauthorized != nil && !*t.RejectUnauthorized)
-		}
-	}
-	if o := s.OAuth2; o != nil {
-		f.Set("oauth2.provider", o.Provider)
-		f.Set("oauth2.tokenUrl", o.TokenURL)
-		f.Set("oauth2.user", o.User)
-		f.Set("oauth2.clientId", o.ClientID)
-		f.Set("oauth2.scope", o.Scope)
-	}
+// setVerified writes whether any certificate is accepted, whose box says the opposite of the field.
+func setVerified(f url.Values, at string, tls *api.SMTPTLS) {
+	f.Del(at + "tls.rejectUnauthorized")
+	setOn(f, at+"tls.rejectUnauthorized", tls != nil && !*cmp.Or(tls.RejectUnauthorized, new(true)))
 }

@@ -135,14 +135,12 @@ func (u *UI) editTemplate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f := values(map[string]string{"name": t.Name, "description": t.Description, "format": t.Format,
-		"layout": t.Layout, "missing": t.Missing, "sample": templateView{Template: t}.Sample(),
-		"version": strconv.Itoa(t.Version)})
-	setVariant(f, "content.", t.Content)
+	f := values(map[string]string{"sample": templateView{Template: t}.Sample()})
+	put(f, "", t)
+	put(f, "content.", t.Content)
 	for locale, c := range t.Locales {
-		setVariant(f, "locales."+locale+".", c)
+		put(f, "locales."+locale+".", c)
 	}
-	setOn(f, "inlineCss", t.InlineCSS)
 	return u.showTemplateForm(w, r, templateFormView{ID: id}, f, nil)
 }
 

@@ -33,13 +33,6 @@ func variantGroups(locales []string) (groups []formGroup) {
 	}, contentFields("added.", "as in the content")...)})
 }
 
-func setVariant(f url.Values, prefix string, c api.TemplateContent) {
-	for name, text := range map[string]string{"subject": c.Subject, "previewText": c.PreviewText, "html": c.HTML,
-		"text": c.Text} {
-		f.Set(prefix+name, text)
-	}
-}
-
 // content reads a content or variant.
 func (r *formReader) content(prefix string) api.TemplateContent {
 	unix := func(name string) string { return strings.ReplaceAll(r.Get(prefix+name), "\r\n", "\n") }
@@ -80,8 +73,8 @@ func (r *formReader) takeAdded() {
 		r.wrong.Add("locale", "%s", wrong)
 		return
 	}
-	setVariant(r.Values, "locales."+locale+".", added)
-	setVariant(r.Values, "added.", api.TemplateContent{})
+	put(r.Values, "locales."+locale+".", added)
+	put(r.Values, "added.", api.TemplateContent{})
 	r.Del("locale")
 }
 

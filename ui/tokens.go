@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -117,23 +116,13 @@ func (u *UI) createToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := &formReader{Values: r.PostForm}
-	req := api.TokenRequest{Description: f.text("description"), Account: f.text("account"),
-		Expires: f.day("expires")}
+	req := api.TokenRequest{Expires: f.day("expires")}
+	f.take("", &req)
 	for _, s := range f.Values["scopes"] {
 		req.Scopes = append(req.Scopes, api.Scope(s))
 	}
-	const quota, rate = "restrictions.quota.", "restrictions.rateLimit."
-	from := strings.ReplaceAll(f.Get("restrictions.addresses"), ",", " ")
-	of := api.Restrictions{Addresses: strings.Fields(from),
-		Quota: none(api.TokenQuota{Messages: f.whole(quota + "messages"), Bytes: f.whole(quota + "bytes"),
-			PerDay: f.whole(quota + "perDay")}),
-		IdempotencyRequired: f.on("restrictions.idempotencyRequired")}
-	if f.text(rate+"maxRequests")+f.text(rate+"timeWindow") != "" {
-		of.RateLimit = &api.RateLimit{MaxRequests: f.whole(rate + "maxRequests"),
-			TimeWindow: cmp.Or(f.whole(rate+"timeWindow"), 60)}
-	}
-	if len(of.Addresses) > 0 || of.Quota != nil || of.RateLimit != nil || of.IdempotencyRequired {
-		req.Restrictions = &of
+	if of := req.Restrictions; of != nil && of.RateLimit != nil {
+		of.RateLimit.TimeWindow = cmp.Or(of.RateLimit.TimeWindow, 60)
 	}
 	var made api.TokenCreated
 	err := fault.InvalidFields(f.wrong)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -77,20 +76,6 @@ func mailbox(name, address string) string {
 		return address
 	}
 	return name + " <" + address + ">"
-}
-
-// patchOf returns the patch that changes from into to: the fields of P whose values differ.
-func patchOf[P any](from, to any) (patch P) {
-	before, after, p := reflect.ValueOf(from), reflect.ValueOf(to), reflect.ValueOf(&patch).Elem()
-	for i := range p.NumField() {
-		name := p.Type().Field(i).Name
-		if now := after.FieldByName(name); !reflect.DeepEqual(before.FieldByName(name).Interface(),
-			now.Interface()) {
-			p.Field(i).Set(reflect.New(now.Type()))
-			p.Field(i).Elem().Set(now)
-		}
-	}
-	return patch
 }
 
 // accountVerifyCmd tries the relays of an account, or any other.

@@ -13,16 +13,16 @@ import (
 
 // accountFlags describe an account beside its id and sender.
 type accountFlags struct {
-	Gateway        []string `placeholder:"[LANE:]ID[=WEIGHT]" help:"Gateway to send through; may be repeated, in order: the next one serves when those before it can't. Those with a weight share the load. One that begins with bulk: or transactional: takes the mail of that lane, and nothing else does."`
-	AccountTrouble string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What happens to mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
-	Retry          []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
-	Webhooks       *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
-	Locale         *string  `placeholder:"TAG" help:"Language of its mail, such as de-CH: chooses variants of templates, and how numbers and dates are written. Default: en."`
-	TrackOpens     *bool    `negatable:"" help:"Count opens of its mail. Default: the setting trackOpens."`
-	TrackClicks    *bool    `negatable:"" help:"Count clicks on links of its mail. Default: the setting trackClicks."`
-	NeedsKey       *bool    `negatable:"" help:"Refuse its submits without an idempotency key."`
-	Quota          []string `placeholder:"NAME=N" help:"How much it may have: messages and bytes that wait, messages perDay, templates, suppressions, importSize (bytes), subscribers, events that wait for digests, requests a minute with a bound token. Several by commas; 0: any number; NAME= removes it. Default: the settings quotas."`
-	TZ             *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, such as Europe/Zurich. Default: UTC."`
+	Gateway             []string `placeholder:"[LANE:]ID[=WEIGHT]" help:"Gateway to send through; may be repeated, in order: the next one serves when those before it can't. Those with a weight share the load. One that begins with bulk: or transactional: takes the mail of that lane, and nothing else does."`
+	AccountTrouble      string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What happens to mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
+	Retry               []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
+	Webhooks            *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
+	Locale              *string  `placeholder:"TAG" help:"Language of its mail, such as de-CH: chooses variants of templates, and how numbers and dates are written. Default: en."`
+	TrackOpens          *bool    `negatable:"" help:"Count opens of its mail. Default: the setting trackOpens."`
+	TrackClicks         *bool    `negatable:"" help:"Count clicks on links of its mail. Default: the setting trackClicks."`
+	IdempotencyRequired *bool    `name:"needs-key" negatable:"" help:"Refuse its submits without an idempotency key."`
+	Quotas              []string `name:"quota" placeholder:"NAME=N" help:"How much it may have: messages and bytes that wait, messages perDay, templates, suppressions, importSize (bytes), subscribers, events that wait for digests, requests a minute with a bound token. Several by commas; 0: any number; NAME= removes it. Default: the settings quotas."`
+	TZ                  *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, such as Europe/Zurich. Default: UTC."`
 	relayFlags
 	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Sign as this domain. Default: that of the sender."`
 	DKIMSelector string `name:"dkim-selector" group:"dkim" placeholder:"NAME" help:"Selector of the key: the DNS has it at NAME._domainkey.DOMAIN."`
@@ -49,16 +49,9 @@ func (f accountFlags) over(a api.Account, from string, con *console) (api.Accoun
 			return a, err
 		}
 	}
-	if len(f.Retry) > 0 {
-		a.Retry = f.Retry
-	}
+	api.Patch(&a, f)
 	a.AccountTrouble = cmp.Or(f.AccountTrouble, a.AccountTrouble)
-	a.TrackOpens, a.TrackClicks = cmp.Or(f.TrackOpens, a.TrackOpens), cmp.Or(f.TrackClicks, a.TrackClicks)
-	api.Set(&a.Webhooks, f.Webhooks)
-	api.Set(&a.Locale, f.Locale)
-	api.Set(&a.TZ, f.TZ)
-	api.Set(&a.IdempotencyRequired, f.NeedsKey)
-	if a.Quota, err = quotaOver(a.Quota, f.Quota); err != nil {
+	if a.Quota, err = quotaOver(a.Quota, f.Quotas); err != nil {
 		return a, err
 	}
 	a.DKIM, err = f.dkim(a)
@@ -177,7 +170,7 @@ func (a *accountUpdateCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	patch := patchOf[api.AccountPatch](info.Account, account)
+	patch := api.PatchOf[api.AccountPatch](info.Account, account)
 	if patch == (api.AccountPatch{}) {
 		return errNothing
 	}

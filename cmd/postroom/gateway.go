@@ -156,7 +156,7 @@ func (g *gatewayUpdateCmd) Run(s *session) error {
 	next := settings.into(info.Gateway)
 	api.Set(&next.Name, g.Name)
 	next.Warmup = g.warmupFlags.over(next.Warmup)
-	patch := patchOf[api.GatewayPatch](info.Gateway, next)
+	patch := api.PatchOf[api.GatewayPatch](info.Gateway, next)
 	if patch == (api.GatewayPatch{}) {
 		return errNothing
 	}

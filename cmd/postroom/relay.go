@@ -13,21 +13,21 @@ import (
 // relayFlags describe a relay: an account's own, or a gateway. A pointer to an empty value removes the old
 // one.
 type relayFlags struct {
-	SMTP         string   `name:"smtp" group:"relay" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input, env:NAME from the environment."`
-	Preset       *string  `group:"relay" placeholder:"NAME" help:"Provider that fills in host, port, TLS and limits: gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic."`
-	User         string   `group:"relay" placeholder:"NAME" help:"User to log in as, where the URL names none."`
-	Pass         string   `group:"relay" placeholder:"FROM" help:"Where the password is: a file, env:NAME, or - for standard input."`
-	CA           *string  `name:"ca" group:"relay" placeholder:"FILE" help:"Certificates (PEM) of the authorities to trust, instead of the system's."`
-	Pin          *string  `group:"relay" placeholder:"HASH" help:"Base64 SHA-256 of the relay's public key; several separated by spaces."`
-	Proxy        *string  `group:"relay" placeholder:"URL" help:"Connect through this proxy: http, https or socks5. - and env:NAME as for --smtp."`
-	LocalAddress *string  `group:"relay" placeholder:"IP" help:"Address to connect from."`
-	EhloName     *string  `group:"relay" placeholder:"NAME" help:"Name for EHLO. Default: the host's own."`
-	PerSecond    *float64 `group:"limits" placeholder:"N" help:"Recipients a second; 0: not bounded, but for what the preset says."`
-	PerMinute    *float64 `group:"limits" placeholder:"N" help:"Recipients a minute."`
-	PerDay       *float64 `group:"limits" placeholder:"N" help:"Recipients a day."`
-	Burst        *int     `group:"limits" placeholder:"N" help:"Recipients at once after a pause, of --per-second. Default: as many as a second allows."`
-	Connections  *int     `group:"limits" placeholder:"N" help:"Connections at once, of all processes together. Default: 10 for each process."`
-	PerConn      *int     `name:"per-connection" group:"limits" placeholder:"N" help:"Messages on one connection. Default: 100."`
+	SMTP          string   `name:"smtp" group:"relay" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input, env:NAME from the environment."`
+	Preset        *string  `group:"relay" placeholder:"NAME" help:"Provider that fills in host, port, TLS and limits: gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic."`
+	User          string   `group:"relay" placeholder:"NAME" help:"User to log in as, where the URL names none."`
+	Pass          string   `group:"relay" placeholder:"FROM" help:"Where the password is: a file, env:NAME, or - for standard input."`
+	CA            *string  `name:"ca" group:"relay" placeholder:"FILE" help:"Certificates (PEM) of the authorities to trust, instead of the system's."`
+	Pin           *string  `group:"relay" placeholder:"HASH" help:"Base64 SHA-256 of the relay's public key; several separated by spaces."`
+	Proxy         *string  `group:"relay" placeholder:"URL" help:"Connect through this proxy: http, https or socks5. - and env:NAME as for --smtp."`
+	LocalAddress  *string  `group:"relay" placeholder:"IP" help:"Address to connect from."`
+	EhloName      *string  `group:"relay" placeholder:"NAME" help:"Name for EHLO. Default: the host's own."`
+	PerSecond     *float64 `group:"limits" placeholder:"N" help:"Recipients a second; 0: not bounded, but for what the preset says."`
+	PerMinute     *float64 `group:"limits" placeholder:"N" help:"Recipients a minute."`
+	PerDay        *float64 `group:"limits" placeholder:"N" help:"Recipients a day."`
+	Burst         *int     `group:"limits" placeholder:"N" help:"Recipients at once after a pause, of --per-second. Default: as many as a second allows."`
+	Connections   *int     `group:"limits" placeholder:"N" help:"Connections at once, of all processes together. Default: 10 for each process."`
+	PerConnection *int     `group:"limits" placeholder:"N" help:"Messages on one connection. Default: 100."`
 
 	OAuth2 oauthFlags `embed:"" prefix:"oauth2-" group:"oauth2"`
 }
@@ -157,12 +157,7 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 // bound returns the limits changed by the flags; nil: none.
 func (f relayFlags) bound(old *api.Limits) *api.Limits {
 	l := *cmp.Or(old, &api.Limits{})
-	api.Set(&l.PerSecond, f.PerSecond)
-	api.Set(&l.PerMinute, f.PerMinute)
-	api.Set(&l.PerDay, f.PerDay)
-	api.Set(&l.Burst, f.Burst)
-	api.Set(&l.Connections, f.Connections)
-	api.Set(&l.PerConnection, f.PerConn)
+	api.Patch(&l, f)
 	if old == nil && l == (api.Limits{}) {
 		return nil
 	}

@@ -163,9 +163,7 @@ func (c *subscriberAddCmd) Run(s *session) error {
 	}
 	req := api.SubscriberRequest{Account: c.Account, Email: c.Email, Tags: c.Tag, Attributes: attributes,
 		Lists: subscriptions(c.List), Consent: consent, Upsert: c.Upsert, Resubscribe: c.Resubscribe}
-	api.Set(&req.Name, c.Name)
-	api.Set(&req.Locale, c.Locale)
-	api.Set(&req.TZ, c.TZ)
+	api.Patch(&req, c.subscriberFields)
 	sub, err := api.CreateSubscriber.Do(s, s.client, req)
 	return s.subscribed(sub, err)
 }

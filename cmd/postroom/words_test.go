@@ -328,7 +328,7 @@ func TestPatchNamesWhatChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, patchOf[api.AccountPatch](a, to)); diff != "" {
+			if diff := cmp.Diff(tc.want, api.PatchOf[api.AccountPatch](a, to)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
