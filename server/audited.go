@@ -48,13 +48,12 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	if _, ok := in.(namesPeople); ok {
 		ch.Asked = nil
 	}
-	if of, ok := in.(aboutSubscriber); ok {
-		ch.Asked = nil // it names a person
-		ch.Object.ID, ch.Object.Account = of.object(c.Request().Context(), s.parts.Audience, grant.Account)
-		return ch
-	}
-	if of, ok := in.(ofDigests); ok {
-		ch.Object.ID, ch.Object.Account = of.digestObject(grant.Account)
+	if of, ok := in.(inAccount); ok {
+		ch.Object.ID, ch.Object.Account = of.object(grant.Account)
+		if r.audited.kind == "subscriber" { // the log gets who was changed by id: its entries can't be erased
+			ch.Asked = nil
+			ch.Object.ID = subscriberID(c.Request().Context(), s.parts.Audience, ch.Object.Account, ch.Object.ID)
+		}
 		return ch
 	}
 	switch {
@@ -64,6 +63,11 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 		ch.Object.ID = grant.Person
 	}
 	return ch
+}
+
+// inAccount are the inputs of changes of objects that are unique in an account only.
+type inAccount interface {
+	object(bound string) (id, account string)
 }
 
 // namesPeople are the inputs whose addresses are not for the audit log: its entries can't be erased.

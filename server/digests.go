@@ -141,36 +141,31 @@ type digestRunInput struct {
 
 func (in digestRunInput) id() string { return in.Run }
 
-// ofDigests are the inputs of changes of digests, whose objects are unique in an account only.
-type ofDigests interface {
-	digestObject(bound string) (id, account string)
-}
-
 func firstAccount(all ...string) string { return cmp.Or(append(all, audience.DefaultAccount)...) }
 
-func (in *createDigestKindInput) digestObject(bound string) (id, account string) {
+func (in *createDigestKindInput) object(bound string) (id, account string) {
 	return in.Body.Category, firstAccount(in.Body.Account, bound)
 }
 
-func (in *digestKindInput) digestObject(bound string) (id, account string) {
+func (in *digestKindInput) object(bound string) (id, account string) {
 	return in.Category, firstAccount(in.Account, bound)
 }
 
-func (in *updateDigestKindInput) digestObject(bound string) (id, account string) {
+func (in *updateDigestKindInput) object(bound string) (id, account string) {
 	return in.Category, firstAccount(in.Body.Account, bound)
 }
 
-func (in *digestRecipientInput) digestObject(bound string) (id, account string) {
+func (in *digestRecipientInput) object(bound string) (id, account string) {
 	return unnamed(in.Recipient), firstAccount(in.Account, bound)
 }
 
-func (in *writeDigestRecipientInput) digestObject(bound string) (id, account string) {
+func (in *writeDigestRecipientInput) object(bound string) (id, account string) {
 	return unnamed(in.Recipient), firstAccount(in.Body.Account, bound)
 }
 
 func (*writeDigestRecipientInput) namesPeople() {}
 
-func (in *deleteDigestEventsInput) digestObject(bound string) (id, account string) {
+func (in *deleteDigestEventsInput) object(bound string) (id, account string) {
 	if len(in.Recipients) == 1 {
 		id = unnamed(in.Recipients[0])
 	}

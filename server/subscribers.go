@@ -62,44 +62,29 @@ func (s subscriberRoutes) leaveList(ctx context.Context, in *leaveListInput) (ap
 	return api.ListLeft{Deleted: left, ListID: in.ListID}, err
 }
 
-// aboutSubscriber are the inputs of changes of a subscriber. The audit log gets who was changed by id, and
-// nothing that names a person: its entries can't be erased.
-type aboutSubscriber interface {
-	object(ctx context.Context, all *audience.Subscribers, bound string) (id, account string)
-}
-
-func (in *createSubscriberInput) object(_ context.Context, _ *audience.Subscribers, bound string) (id,
-	account string) {
+func (in *createSubscriberInput) object(bound string) (id, account string) {
 	return "", firstAccount(in.Body.Account, bound)
 }
 
-func (in *subscriberInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
-	account string) {
-	return subscriberObject(ctx, all, in.Subscriber, in.Account, bound)
+func (in *subscriberInput) object(bound string) (id, account string) {
+	return in.Subscriber, firstAccount(in.Account, bound)
 }
 
-func (in *updateSubscriberInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
-	account string) {
-	return subscriberObject(ctx, all, in.Subscriber, in.Body.Account, bound)
+func (in *updateSubscriberInput) object(bound string) (id, account string) {
+	return in.Subscriber, firstAccount(in.Body.Account, bound)
 }
 
-func (in *subscribeInput) object(ctx context.Context, all *audience.Subscribers, bound string) (id,
-	account string) {
-	return subscriberObject(ctx, all, in.Subscriber, in.Body.Account, bound)
+func (in *subscribeInput) object(bound string) (id, account string) {
+	return in.Subscriber, firstAccount(in.Body.Account, bound)
 }
 
-// subscriberObject returns a subscriber of the first account that is not empty.
-func subscriberObject(ctx context.Context, all *audience.Subscribers, name string, accounts ...string) (id,
-	account string) {
-	account = firstAccount(accounts...)
+// subscriberID returns the id of a subscriber whom a request names by id or address; empty: there is none.
+func subscriberID(ctx context.Context, all *audience.Subscribers, account, name string) string {
 	if !strings.Contains(name, "@") {
-		return name, account
+		return name
 	}
-	found, err := all.Get(ctx, "", api.SubscriberAccount{Account: account}, name)
-	if err != nil {
-		return "", account
-	}
-	return found.ID, account
+	found, _ := all.Get(ctx, "", api.SubscriberAccount{Account: account}, name) // or an empty one
+	return found.ID
 }
 
 // subscriberState is what the audit log compares of a subscriber: nothing that names a person.

@@ -164,8 +164,7 @@ func (u *UI) showForm(w http.ResponseWriter, r *http.Request, id string, v url.V
 	if id != "" {
 		title = "Change account " + id
 	}
-	f.fill(v)
-	status, err := f.refuse(r, refused)
+	status, err := f.refuse(r, v, refused)
 	if err != nil {
 		return err
 	}

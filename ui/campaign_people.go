@@ -21,9 +21,8 @@ type recipientsView struct {
 	Query      api.CampaignRecipientQuery
 	States     []string
 	Recipients []api.CampaignRecipient
-	Next       string // URL of the next rows; empty: none
-	Top        string // URL of the first rows; empty: these are the first
-	Export     string // URL of all as CSV
+	cursorPager
+	Export string // URL of all as CSV
 }
 
 // Any reports whether there is a filter.
@@ -68,12 +67,7 @@ func (u *UI) campaignRecipients(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v.Recipients = page.Recipients
-	if page.Cursor != "" {
-		v.Next = v.at(page.Cursor)
-	}
-	if v.Query.Cursor != "" {
-		v.Top = v.at("")
-	}
+	v.cursorPager = cursors(v.at, v.Query.Cursor, page.Cursor)
 	v.Export = address("/v1"+campaignPath(id)+"/recipients/export", values(map[string]string{
 		"state": v.Query.State, "variant": v.Query.Variant, "search": v.Query.Search,
 		"run": v.run()}))

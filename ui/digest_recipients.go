@@ -17,8 +17,7 @@ type digestRecipientsView struct {
 	Query      api.DigestRecipientQuery
 	Trouble    string // why there are none; empty: they were read
 	Recipients []digestRecipientRow
-	Next       string // URL of the next rows; empty: none
-	Top        string // URL of the first rows; empty: these are the first
+	cursorPager
 }
 
 type digestRecipientRow struct{ api.DigestRecipient }
@@ -53,12 +52,7 @@ func (u *UI) digestRecipients(w http.ResponseWriter, r *http.Request) error {
 	for _, one := range got.Recipients {
 		v.Recipients = append(v.Recipients, digestRecipientRow{one})
 	}
-	if got.Cursor != "" {
-		v.Next = v.at(got.Cursor)
-	}
-	if v.Query.Cursor != "" {
-		v.Top = v.at("")
-	}
+	v.cursorPager = cursors(v.at, v.Query.Cursor, got.Cursor)
 	return u.show(w, r, status, "digestrecipients", "Recipients of digests", v)
 }
 

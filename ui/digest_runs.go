@@ -20,9 +20,8 @@ type digestRunsView struct {
 	States  []string
 	Trouble string // why there are none; empty: they were read
 	Runs    []api.DigestRun
-	Next    string // URL of the next rows; empty: none
-	Top     string // URL of the first rows; empty: these are the first
-	Part    string // URL of the rows, for the script; empty: nothing changes by itself
+	cursorPager
+	Part string // URL of the rows, for the script; empty: nothing changes by itself
 }
 
 // Any reports whether there is a filter.
@@ -78,12 +77,8 @@ func (u *UI) digestRuns(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	v.Runs = got.Runs
-	if got.Cursor != "" {
-		v.Next = v.at("cursor", got.Cursor)
-	}
-	if q.Cursor != "" {
-		v.Top = v.at("", "")
-	} else if v.Trouble == "" {
+	v.cursorPager = cursors(func(cursor string) string { return v.at("cursor", cursor) }, q.Cursor, got.Cursor)
+	if q.Cursor == "" && v.Trouble == "" {
 		v.Part = v.at("part", "rows")
 	}
 	return u.show(w, r, status, "digestruns", "Runs of digests", v)

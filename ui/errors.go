@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,24 +117,16 @@ func wordsOf(err error) *fault.Error {
 	return f
 }
 
-func heading(kind fault.Kind) string {
-	switch kind {
-	case fault.Invalid:
-		return "That can’t be read"
-	case fault.Unauthorized:
-		return "Not logged in"
-	case fault.Forbidden:
-		return "Not allowed"
-	case fault.NotFound:
-		return "Nothing here"
-	case fault.Conflict:
-		return "Not at this moment"
-	case fault.Limited:
-		return "Too many requests"
-	case fault.Unavailable:
-		return "Postroom can’t answer right now"
-	}
-	return "Something went wrong"
+func heading(kind fault.Kind) string { return cmp.Or(headings[kind], "Something went wrong") }
+
+var headings = map[fault.Kind]string{
+	fault.Invalid:      "That can’t be read",
+	fault.Unauthorized: "Not logged in",
+	fault.Forbidden:    "Not allowed",
+	fault.NotFound:     "Nothing here",
+	fault.Conflict:     "Not at this moment",
+	fault.Limited:      "Too many requests",
+	fault.Unavailable:  "Postroom can’t answer right now",
 }
 
 // sentence returns the text of an error for the first line of the page after an action.

@@ -68,9 +68,10 @@ func (f *form) fill(v url.Values) {
 	}
 }
 
-// refuse puts what is wrong beside the fields, and returns the status of the answer; nil: nothing is wrong.
-// Errors that are no refusals are returned.
-func (f *form) refuse(r *http.Request, refused error) (status int, _ error) {
+// refuse fills in what was typed, puts what is wrong beside the fields, and returns the status of the answer;
+// nil: nothing is wrong. Errors that are no refusals are returned.
+func (f *form) refuse(r *http.Request, typed url.Values, refused error) (status int, _ error) {
+	f.fill(typed)
 	status, words, err := formTrouble(r, refused)
 	if err != nil || refused == nil {
 		return status, err

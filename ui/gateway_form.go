@@ -87,8 +87,7 @@ func (u *UI) newGateway(w http.ResponseWriter, r *http.Request) error {
 func (u *UI) showNewGateway(w http.ResponseWriter, r *http.Request, v url.Values,
 	refused error) error {
 	f := gatewayForm("")
-	f.fill(v)
-	status, err := f.refuse(r, refused)
+	status, err := f.refuse(r, v, refused)
 	if err != nil {
 		return err
 	}
@@ -182,8 +181,7 @@ func (u *UI) gateway(w http.ResponseWriter, r *http.Request, info api.GatewayInf
 func (u *UI) showGateway(w http.ResponseWriter, r *http.Request, view gatewayView, v url.Values,
 	refused error) error {
 	view.Form = gatewayForm(view.Gateway.Gateway)
-	view.Form.fill(v)
-	status, err := view.Form.refuse(r, refused)
+	status, err := view.Form.refuse(r, v, refused)
 	if err != nil {
 		return err
 	}

@@ -60,3 +60,20 @@ func (p pager) To() int { return min((p.Page+1)*p.Size, p.Total) }
 
 // Number returns the page number, from 1.
 func (p pager) Number() int { return p.Page + 1 }
+
+// cursorPager is the links of a list whose rows a cursor names.
+type cursorPager struct {
+	Next string // URL of the next rows; empty: none
+	Top  string // URL of the first rows; empty: these are the first
+}
+
+// cursors returns the links of rows. at returns the URL of those at a cursor.
+func cursors(at func(cursor string) string, here, next string) (c cursorPager) {
+	if next != "" {
+		c.Next = at(next)
+	}
+	if here != "" {
+		c.Top = at("")
+	}
+	return c
+}

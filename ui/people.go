@@ -49,8 +49,7 @@ func (u *UI) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values
 		return err
 	}
 	view := peopleView{People: got.People, Form: personForm(u.opts.SignOn)}
-	view.Form.fill(typed)
-	status, err := view.Form.refuse(r, refused)
+	status, err := view.Form.refuse(r, typed, refused)
 	if err != nil {
 		return err
 	}
@@ -137,8 +136,7 @@ func (u *UI) updatePerson(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := personView{PersonInfo: p, Form: personChange(p)}
-	view.Form.fill(r.PostForm)
-	status, err := view.Form.refuse(r, refused)
+	status, err := view.Form.refuse(r, r.PostForm, refused)
 	if err != nil {
 		return err
 	}

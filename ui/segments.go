@@ -32,9 +32,7 @@ func segmentForm(f url.Values) form {
 		fields = []formField{name, {Name: "segment", Label: "ID", Most: 63, Placeholder: "from the name"},
 			{Name: "account", Label: "Account", Placeholder: "default"}, rule}
 	}
-	out := form{Groups: []formGroup{{Fields: fields}}}
-	out.fill(f)
-	return out
+	return form{Groups: []formGroup{{Fields: fields}}}
 }
 
 // offeredSegment is a segment that the page of a campaign offers to make.
@@ -73,7 +71,7 @@ func (u *UI) showSegments(w http.ResponseWriter, r *http.Request, filled url.Val
 		return err
 	}
 	v := segmentsView{Account: account, Segments: got.Segments, Form: segmentForm(filled)}
-	status, err := v.Form.refuse(r, refused)
+	status, err := v.Form.refuse(r, filled, refused)
 	if err != nil {
 		return err
 	}
@@ -109,7 +107,7 @@ func (u *UI) showSegment(w http.ResponseWriter, r *http.Request, filled url.Valu
 	}
 	v := segmentView{SegmentInfo: info, Form: segmentForm(filled),
 		Subscriber: strings.TrimSpace(r.URL.Query().Get("subscriber"))}
-	status, err := v.Form.refuse(r, refused)
+	status, err := v.Form.refuse(r, filled, refused)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,7 @@ type subscribersView struct {
 	Query  api.SubscriberQuery
 	Page   api.SubscriberPage
 	States []string
-	Next   string // URL of the next rows; empty: none
-	Top    string // URL of the first rows; empty: these are the first
+	cursorPager
 }
 
 // Any reports whether there is a filter.
@@ -56,12 +55,7 @@ func (u *UI) subscribers(w http.ResponseWriter, r *http.Request) error {
 	if v.Page, err = u.Audience.Page(r.Context(), boundTo(r), v.Query); err != nil {
 		return err
 	}
-	if v.Page.Cursor != "" {
-		v.Next = v.at(v.Page.Cursor)
-	}
-	if v.Query.Cursor != "" {
-		v.Top = v.at("")
-	}
+	v.cursorPager = cursors(v.at, v.Query.Cursor, v.Page.Cursor)
 	return u.show(w, r, http.StatusOK, "subscribers", "Subscribers", v)
 }
 

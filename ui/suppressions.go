@@ -23,11 +23,10 @@ type suppressionsView struct {
 	Query    api.SuppressionQuery
 	Page     api.SuppressionPage
 	Reasons  []string
-	Next     string // URL of the next rows; empty: none
-	Top      string // URL of the first rows; empty: these are the first
-	Export   string // URL of the CSV file of these rows
-	Wrong    string // why Q is invalid
-	Add      form
+	cursorPager
+	Export string // URL of the CSV file of these rows
+	Wrong  string // why Q is invalid
+	Add    form
 }
 
 // suppressionForm returns the form of a new entry. back is the list to return to.
@@ -64,8 +63,7 @@ func (u *UI) showSuppressions(w http.ResponseWriter, r *http.Request, list *url.
 		return err
 	}
 	view.Add = suppressionForm(list.RequestURI())
-	view.Add.fill(typed)
-	status, err := view.Add.refuse(r, refused)
+	status, err := view.Add.refuse(r, typed, refused)
 	if err != nil {
 		return err
 	}
@@ -87,12 +85,8 @@ func (u *UI) showSuppressions(w http.ResponseWriter, r *http.Request, list *url.
 	if err != nil {
 		return err
 	}
-	if view.Page.Cursor != "" {
-		view.Next = view.at("/suppressions", view.Page.Cursor)
-	}
-	if view.Query.Cursor != "" {
-		view.Top = view.at("/suppressions", "")
-	}
+	at := func(cursor string) string { return view.at("/suppressions", cursor) }
+	view.cursorPager = cursors(at, view.Query.Cursor, view.Page.Cursor)
 	view.Export = view.at("/v1/suppressions/export", "")
 	return u.show(w, r, status, "suppressions", "Suppressions", view)
 }

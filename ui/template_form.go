@@ -117,8 +117,7 @@ func (u *UI) showTemplateForm(w http.ResponseWriter, r *http.Request, view templ
 		}
 		view.Form.Hidden = map[string]string{"version": strconv.Itoa(view.Was), "kind": t.Kind}
 	}
-	view.Form.fill(v)
-	status, err := view.Form.refuse(r, refused)
+	status, err := view.Form.refuse(r, v, refused)
 	if err != nil {
 		return err
 	}

@@ -72,8 +72,7 @@ func (u *UI) showTokens(w http.ResponseWriter, r *http.Request, v tokensView) er
 	}
 	v.Pager = pager{page.PageNumbers, rowsPerPage, "/tokens", nil}
 	v.Overlaps, v.Form = overlaps, tokenForm(len(v.Tokens) > 0)
-	v.Form.fill(v.Typed)
-	status, err := v.Form.refuse(r, v.Refused)
+	status, err := v.Form.refuse(r, v.Typed, v.Refused)
 	if err != nil {
 		return err
 	}
