@@ -110,14 +110,6 @@ func (k *Key) Kind() string {
 	return RSA
 }
 
-// Bits returns the size of the key.
-func (k *Key) Bits() int {
-	if private, ok := k.signer.(*rsa.PrivateKey); ok {
-		return private.N.BitLen()
-	}
-	return 256
-}
-
 // sign signs a SHA-256 hash. For Ed25519 the hash is the message itself (RFC 8463 section 3).
 func (k *Key) sign(hash []byte) ([]byte, error) {
 	if k.Kind() == Ed25519 {

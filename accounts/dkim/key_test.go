@@ -194,3 +194,11 @@ func FuzzCheckRecord(f *testing.F) {
 		}
 	})
 }
+
+// Bits returns the size of the key.
+func (k *Key) Bits() int {
+	if private, ok := k.signer.(*rsa.PrivateKey); ok {
+		return private.N.BitLen()
+	}
+	return 256
+}

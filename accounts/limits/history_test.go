@@ -135,3 +135,6 @@ func TestAnyHistory(t *testing.T) {
 		})
 	}
 }
+
+// Bounded reports whether the rate bounds anything.
+func (r Rate) Bounded() bool { return r.clean() != Rate{} }

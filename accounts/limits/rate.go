@@ -16,9 +16,6 @@ type Rate struct {
 	Burst int
 }
 
-// Bounded reports whether the rate bounds anything.
-func (r Rate) Bounded() bool { return r.clean() != Rate{} }
-
 // clean turns every way of saying "unbounded" into zero.
 func (r Rate) clean() Rate {
 	for _, f := range []*float64{&r.PerSecond, &r.PerMinute, &r.PerDay} {

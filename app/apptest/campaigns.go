@@ -114,18 +114,6 @@ func Copies(relay *testsmtp.Server) map[string]int {
 	return got
 }
 
-func RunCampaigns(t *testing.T, relay *testsmtp.Server, more map[string]string) (*api.Client, string) {
-	t.Helper()
-	set := map[string]string{"smtp": relay.URL(), "from": "Shop <shop@example.com>",
-		"serviceUrl": "https://mail.example.com", "tracking.opens": "true", "tracking.clicks": "true",
-		"delivery.retry.base": "1s"}
-	for k, v := range more {
-		set[k] = v
-	}
-	a := Run(t, set)
-	return api.NewClient(a.URL(), a.Token(), nil), a.URL()
-}
-
 var (
 	Pixel   = regexp.MustCompile(`https://mail\.example\.com(/o/[\w-]+)`)
 	Clicked = regexp.MustCompile(`https://mail\.example\.com(/c/[\w-]+)`)
@@ -157,15 +145,6 @@ func Follow(t *testing.T, base, method string, link *regexp.Regexp, m testsmtp.M
 	if res.StatusCode >= http.StatusBadRequest {
 		t.Fatalf("%s %s: %d", method, found[1], res.StatusCode)
 	}
-}
-
-func Counts(t *testing.T, client *api.Client) api.ListCounts {
-	t.Helper()
-	info, err := api.GetList.Do(t.Context(), client, "weekly")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.Counts
 }
 
 // WithVariants makes a draft with the variants a and b, which differ in their subject.

@@ -16,8 +16,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -196,22 +194,6 @@ func (p *Process) Thaw(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// Sent returns how many attempts of a process delivered, by its own metrics.
-func (p *Process) Sent(t *testing.T) int {
-	t.Helper()
-	_, body := Look(t, p.Monitor+"/metrics", TestToken)
-	found := regexp.MustCompile(`postroom_outbox_attempts_total\{outcome="sent"\} (\d+)`).FindStringSubmatch(
-		body)
-	if found == nil {
-		t.Fatalf("no count of attempts in:\n%s", body)
-	}
-	n, err := strconv.Atoi(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // Gate delays a relay's first answer to a command until it is opened.

@@ -1,6 +1,7 @@
 package signedtoken
 
 import (
+	"cmp"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/hmac"
@@ -76,27 +77,10 @@ const (
 )
 
 // String is the name of the purpose, for errors.
-func (p Purpose) String() string {
-	switch p {
-	case Open:
-		return "open"
-	case Click:
-		return "click"
-	case Unsubscribe:
-		return "unsubscribe"
-	case ReturnPath:
-		return "return path"
-	case Proof:
-		return "proof"
-	case Preview:
-		return "preview"
-	case Sender:
-		return "sender"
-	case Confirm:
-		return "confirm"
-	}
-	return fmt.Sprintf("purpose %d", uint8(p))
-}
+func (p Purpose) String() string { return cmp.Or(purposes[p], fmt.Sprintf("purpose %d", uint8(p))) }
+
+var purposes = map[Purpose]string{Open: "open", Click: "click", Unsubscribe: "unsubscribe",
+	ReturnPath: "return path", Proof: "proof", Preview: "preview", Sender: "sender", Confirm: "confirm"}
 
 // Prefix is the text before the token of a return path. Case is ignored.
 const Prefix = "bounces+"

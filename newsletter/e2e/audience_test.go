@@ -30,7 +30,7 @@ func TestListsFollowUnsubscribeLinks(t *testing.T) {
 		t.Fatalf("one click: %d %s", status, body)
 	}
 	apptest.Eventually(t, "the list has noticed", func() bool {
-		return apptest.Counts(t, client) == (api.ListCounts{Left: 1})
+		return listCounts(t, client) == (api.ListCounts{Left: 1})
 	})
 	again, err := api.CreateSubscriber.Do(t.Context(), client, subscriber)
 	if err != nil || len(again.Skipped) != 1 || again.Skipped[0].ListID != "weekly" {

@@ -18,7 +18,7 @@ import (
 func TestDomainsCountWhoOpenedAndClicked(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, base := apptest.RunCampaigns(t, relay, nil)
+	client, base := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", "ann@one.example", "bo@ONE.example", "cy@one.example", "di@two.example")
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	apptest.SendNow(t, client, "c1")

@@ -12,7 +12,7 @@ import (
 func TestACampaignLearnsWhatBecomesOfItsMessages(t *testing.T) {
 	t.Parallel()
 	relay := moodyRelay(t)
-	client, _ := apptest.RunCampaigns(t, relay.Server, map[string]string{"delivery.inDoubt": "hold",
+	client, _ := runCampaigns(t, relay.Server, map[string]string{"delivery.inDoubt": "hold",
 		"delivery.retry.base": "1h"})
 	names := []string{"doubt", "undone", "cancelled", "erased", "deleted", "moved"}
 	var all []string

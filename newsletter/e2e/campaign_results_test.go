@@ -24,7 +24,7 @@ import (
 func TestEveryEmailShowsAnUnsubscribeLink(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(30)...)
 	for html, want := range map[string]bool{
 		`<p>x</p><a href='{{{rcpt.unsubscribeUrl}}}'>x</a>`:                           true,
@@ -117,7 +117,7 @@ func becomes(t *testing.T, client *api.Client, run int, address, state string) a
 func TestRowsCountTheAttemptsBeforeAReplay(t *testing.T) {
 	t.Parallel()
 	relay := moodyRelay(t)
-	client, _ := apptest.RunCampaigns(t, relay.Server, nil)
+	client, _ := runCampaigns(t, relay.Server, nil)
 	apptest.People(t, client, "weekly", "a@example.net", "b@example.net")
 	for _, to := range []string{"a@example.net", "b@example.net"} {
 		relay.answers(to, "451 4.3.2 later", "451 4.3.2 later", "554 5.7.1 not now")
@@ -155,7 +155,7 @@ func TestRowsCountTheAttemptsBeforeAReplay(t *testing.T) {
 func TestAReplayedDeadLetterIsSentOnce(t *testing.T) {
 	t.Parallel()
 	relay := moodyRelay(t)
-	client, _ := apptest.RunCampaigns(t, relay.Server, nil)
+	client, _ := runCampaigns(t, relay.Server, nil)
 	apptest.People(t, client, "weekly", "a@example.net", "b@example.net", "c@example.net")
 	for _, to := range []string{"a@example.net", "b@example.net"} {
 		relay.answers(to, "451 4.3.2 later", "554 5.7.1 not now")
@@ -216,7 +216,7 @@ func TestAReplayedDeadLetterIsSentOnce(t *testing.T) {
 func TestNumbersOfEachRun(t *testing.T) {
 	t.Parallel()
 	relay := moodyRelay(t)
-	client, _ := apptest.RunCampaigns(t, relay.Server, nil)
+	client, _ := runCampaigns(t, relay.Server, nil)
 	apptest.People(t, client, "weekly", "a@example.net", "b@example.net", "c@example.net")
 	relay.answers("b@example.net", "554 5.7.1 not now")
 	apptest.Draft(t, client, "c1", "weekly", nil)
@@ -275,7 +275,7 @@ func checked(t *testing.T, client *api.Client, id string) (faults, warnings []st
 func TestCheckFindsEmptyVariables(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", "a@example.net")
 	apptest.Draft(t, client, "c1", "weekly", func(c *api.Campaign) {
 		c.Archive = true
@@ -358,7 +358,7 @@ func TestTheArchiveHasTheDeferralsOfACampaign(t *testing.T) {
 		t.Run(events, func(t *testing.T) {
 			t.Parallel()
 			relay, dir := moodyRelay(t), t.TempDir()
-			client, _ := apptest.RunCampaigns(t, relay.Server, map[string]string{"archive.dir": dir})
+			client, _ := runCampaigns(t, relay.Server, map[string]string{"archive.dir": dir})
 			apptest.People(t, client, "weekly", "a@example.net")
 			relay.answers("a@example.net", "451 4.3.2 later", "451 4.3.2 later")
 			apptest.Draft(t, client, "c1", "weekly", func(c *api.Campaign) { c.Events = events })
@@ -377,7 +377,7 @@ func TestTheArchiveHasTheDeferralsOfACampaign(t *testing.T) {
 func TestTheArchiveHasAllEventsOfACampaign(t *testing.T) {
 	t.Parallel()
 	relay, dir := testsmtp.Start(t, testsmtp.Options{}), t.TempDir()
-	client, base := apptest.RunCampaigns(t, relay, map[string]string{"archive.dir": dir,
+	client, base := runCampaigns(t, relay, map[string]string{"archive.dir": dir,
 		"webhooks.allowPrivate": "true"})
 	hooks := apptest.Receive(t)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
@@ -407,7 +407,7 @@ func TestTheArchiveHasAllEventsOfACampaign(t *testing.T) {
 // TestNamesOfCampaignsHaveNoControls, and an ID made from a name says of what kind it is.
 func TestNamesOfCampaignsHaveNoControls(t *testing.T) {
 	t.Parallel()
-	client, _ := apptest.RunCampaigns(t, testsmtp.Start(t, testsmtp.Options{}), nil)
+	client, _ := runCampaigns(t, testsmtp.Start(t, testsmtp.Options{}), nil)
 	ctx, rule := t.Context(), []byte(`{"tag":"a"}`)
 	for what, do := range map[string]func(name string) error{
 		"list": func(name string) error {

@@ -30,7 +30,7 @@ func rest(t *testing.T, client *api.Client, paused bool) {
 func TestCampaignKeepsItsRateFromBelow(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(60)...)
 	apptest.Draft(t, client, "c1", "weekly", func(c *api.Campaign) { c.Rate = 10 })
 	apptest.SendNow(t, client, "c1")
@@ -78,7 +78,7 @@ func TestCampaignJudgesPeopleAtTheirTurn(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(80)...)
 	apptest.People(t, client, "never", "other@example.net")
 	segmentBy(t, client, "pro", `{"attribute":"plan","is":"pro"}`)
@@ -141,7 +141,7 @@ func TestDeferredPeopleGetTheNewContent(t *testing.T) {
 		}
 		return testsmtp.Action{}
 	}})
-	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"delivery.retry.base": "3s",
+	client, _ := runCampaigns(t, relay, map[string]string{"delivery.retry.base": "3s",
 		"delivery.retry.jitter": "0"})
 	apptest.People(t, client, "weekly", apptest.Many(6)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
@@ -211,7 +211,7 @@ func TestRetriesOfACampaignWaitAsLongAsThoseOfAnyMail(t *testing.T) {
 		tried = append(tried, time.Now())
 		return testsmtp.Action{Reply: "451 4.3.2 try later"}
 	}})
-	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"delivery.retry.jitter": "0",
+	client, _ := runCampaigns(t, relay, map[string]string{"delivery.retry.jitter": "0",
 		"delivery.attempts": "3"})
 	apptest.People(t, client, "weekly", apptest.Many(1)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
@@ -237,7 +237,7 @@ func TestWhoeverLeavesIsUnsubscribed(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(5)...)
 	rest(t, client, true)
 	apptest.Draft(t, client, "c1", "weekly", nil)
@@ -285,7 +285,7 @@ func TestRelaySeesNobodyWhoHasLeft(t *testing.T) {
 		}
 		return testsmtp.Action{Delay: 5 * time.Millisecond}
 	}})
-	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"workers.bulk": "2"})
+	client, _ := runCampaigns(t, relay, map[string]string{"workers.bulk": "2"})
 	apptest.People(t, client, "weekly", apptest.Many(300)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	apptest.SendNow(t, client, "c1")
@@ -325,7 +325,7 @@ func TestNoDotAfterLeaving(t *testing.T) {
 		}
 		return testsmtp.Action{Delay: 20 * time.Millisecond}
 	}})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	leaver.Store(client)
 	apptest.People(t, client, "weekly", apptest.Many(everybody)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
@@ -345,7 +345,7 @@ func TestNoDotAfterLeaving(t *testing.T) {
 func TestVerbsAtTheSameMoment(t *testing.T) {
 	t.Parallel()
 	relay := apptest.SlowRelay(t, 20*time.Millisecond)
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(400)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	for _, verb := range []struct {
@@ -391,7 +391,7 @@ func TestResendsAtTheSameMoment(t *testing.T) {
 		}
 		return testsmtp.Action{}
 	}})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(40)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	apptest.SendNow(t, client, "c1")
@@ -423,7 +423,7 @@ func TestSendOfWhatCanNotBegin(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(1)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	if _, err := api.CancelCampaign.Do(ctx, client, "c1"); err != nil {

@@ -31,7 +31,7 @@ func waitsFor(t *testing.T, client *api.Client, id, words string) *time.Time {
 func TestACampaignSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(4)...)
 	_, err := api.CreateGateway.Do(t.Context(), client, api.Gateway{Gateway: "slow", Host: relay.Host(),
 		Port: relay.Port(), Limits: &api.Limits{PerDay: 1}})
@@ -79,7 +79,7 @@ func TestACampaignSaysWhatItWaitsFor(t *testing.T) {
 func TestExcludedCampaignsCountUpToTheTurn(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	all := apptest.Many(24)
 	apptest.People(t, client, "weekly", all...)
 	apptest.People(t, client, "few", all[22:]...)
@@ -112,7 +112,7 @@ func TestExcludedCampaignsCountUpToTheTurn(t *testing.T) {
 func TestATemplateEditedInAPauseReachesTheRest(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(6)...)
 	made, err := api.CreateTemplate.Do(t.Context(), client, api.TemplateRequest{Name: "T",
 		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Subject: "Old",

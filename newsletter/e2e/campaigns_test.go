@@ -25,7 +25,7 @@ import (
 func TestCampaignStates(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"newsletter.holdAfter": "1000",
+	client, _ := runCampaigns(t, relay, map[string]string{"newsletter.holdAfter": "1000",
 		"webhooks.allowPrivate": "true"})
 	hooks := apptest.Receive(t)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
@@ -126,7 +126,7 @@ func resendToFailed(t *testing.T, client *api.Client, relay *testsmtp.Server) {
 func TestCampaignVerbs(t *testing.T) {
 	t.Parallel()
 	relay := apptest.SlowRelay(t, 10*time.Millisecond)
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(600)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	apptest.SendNow(t, client, "c1")
@@ -212,7 +212,7 @@ func TestCampaignWaitsForItsRelay(t *testing.T) {
 		}
 		return testsmtp.Action{}
 	}})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(120)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	apptest.SendNow(t, client, "c1")
@@ -274,7 +274,7 @@ func TestCampaignOfKilledProcesses(t *testing.T) {
 func TestCampaignLearns(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, base := apptest.RunCampaigns(t, relay, nil)
+	client, base := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(3)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	apptest.SendNow(t, client, "c1")
@@ -304,7 +304,7 @@ func TestCampaignLearns(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	apptest.Eventually(t, "the person left the list", func() bool {
-		return apptest.Counts(t, client) == (api.ListCounts{Subscribed: 2, Left: 1})
+		return listCounts(t, client) == (api.ListCounts{Subscribed: 2, Left: 1})
 	})
 	apptest.Draft(t, client, "c2", "weekly", nil)
 	apptest.SendNow(t, client, "c2")
@@ -318,7 +318,7 @@ func TestCampaignLearns(t *testing.T) {
 func TestCampaignIsHeld(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"newsletter.holdAfter": "20",
+	client, _ := runCampaigns(t, relay, map[string]string{"newsletter.holdAfter": "20",
 		"alerts.every": "1s"})
 	dead := make([]string, 150)
 	for i := range dead {
@@ -352,7 +352,7 @@ func TestCampaignIsHeld(t *testing.T) {
 func TestCampaignKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(60)...)
 	_, err := api.CreateSubscriber.Do(t.Context(), client, api.SubscriberRequest{Email: "far@example.net",
 		TZ: "Pacific/Kiritimati", Lists: []api.SubscriptionRequest{{ListID: "weekly"}}})
@@ -405,7 +405,7 @@ func TestCampaignKeepsToTheLimitOfItsGateway(t *testing.T) {
 	t.Parallel()
 	const all, perSecond = 200, 50
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	_, err := api.CreateGateway.Do(t.Context(), client, api.Gateway{Gateway: "news", Name: "News",
 		Host: relay.Host(),
 		Port: relay.Port(), Limits: &api.Limits{PerSecond: perSecond}})

@@ -35,7 +35,7 @@ func TestImportFinishedIsTold(t *testing.T) {
 		got[e.EventID] = e
 	}))
 	t.Cleanup(hooks.Close)
-	client, _ := apptest.RunCampaigns(t, testsmtp.Start(t, testsmtp.Options{}),
+	client, _ := runCampaigns(t, testsmtp.Start(t, testsmtp.Options{}),
 		map[string]string{"webhooks.allowPrivate": "true"})
 	_, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL,
 		Events: []string{"importFinished"}})

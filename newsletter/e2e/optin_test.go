@@ -83,7 +83,7 @@ func TestFormToSubscription(t *testing.T) {
 		!strings.Contains(page, "a…@example.net") {
 		t.Errorf("the page of the link: %d\n%s", status, page)
 	}
-	if got := apptest.Counts(t, client); got != (api.ListCounts{Pending: 1}) {
+	if got := listCounts(t, client); got != (api.ListCounts{Pending: 1}) {
 		t.Fatalf("a scanner changed something: %+v", got)
 	}
 	token := strings.TrimPrefix(link, "https://mail.example.com/subscribers/confirm?t=")
@@ -105,7 +105,7 @@ func TestFormToSubscription(t *testing.T) {
 	if status, _ := apptest.AsRecipient(t, a, "POST", "/subscribers/confirm", "t="+token); status != 200 {
 		t.Errorf("again: %d", status)
 	}
-	if got := apptest.Counts(t, client); got != (api.ListCounts{Subscribed: 1}) {
+	if got := listCounts(t, client); got != (api.ListCounts{Subscribed: 1}) {
 		t.Errorf("confirmed: %+v", got)
 	}
 	mails = relay.Wait(2)
@@ -156,7 +156,7 @@ func TestFormsTellNothing(t *testing.T) {
 		}
 	}
 	relay.Wait(3) // of new and left
-	if got := apptest.Counts(t, client); got != (api.ListCounts{Pending: 2, Subscribed: 1}) {
+	if got := listCounts(t, client); got != (api.ListCounts{Pending: 2, Subscribed: 1}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -53,7 +53,7 @@ const hostile = `<html><head><style>p{color:red}</style></head><body><script>ste
 func TestPublicArchive(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, base := apptest.RunCampaigns(t, relay, nil)
+	client, base := runCampaigns(t, relay, nil)
 	openLists(t, client, "weekly")
 	_, err := api.CreateTemplate.Do(t.Context(), client, api.TemplateRequest{ID: "offer", Name: "Offer",
 		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{
@@ -230,7 +230,7 @@ func TestPublicArchiveOfAccounts(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	redis := testredis.URL(t)
-	client, base := apptest.RunCampaigns(t, relay, map[string]string{"redis.url": redis})
+	client, base := runCampaigns(t, relay, map[string]string{"redis.url": redis})
 	openLists(t, client, "mine", "also")
 	_, err := api.CreateAccount.Do(t.Context(), client, api.Account{Account: "acme", Email: "news@acme.example",
 		SMTP: &api.SMTPServer{Host: relay.Host(), Port: relay.Port()}})

@@ -29,7 +29,7 @@ func segmentBy(t *testing.T, client *api.Client, id, rule string) {
 func TestCampaignToThoseWhoOpenedAnother(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, base := apptest.RunCampaigns(t, relay, nil)
+	client, base := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", append(apptest.Many(5), "rcpt-550@example.net")...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	segmentBy(t, client, "readers", `{"campaign":"c1","did":"opened"}`)
@@ -117,7 +117,7 @@ func notDeletedWhileNamed(t *testing.T, client *api.Client) {
 func TestCampaignIsNotSelectedByItself(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(2)...)
 	apptest.Draft(t, client, "c1", "weekly", nil)
 	segmentBy(t, client, "own", `{"not":{"campaign":"c1","did":"got"}}`)

@@ -106,7 +106,7 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 func TestCampaignWinnerByHand(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, nil)
+	client, _ := runCampaigns(t, relay, nil)
 	apptest.People(t, client, "weekly", apptest.Many(200)...)
 	apptest.WithVariants(t, client, "c1", "weekly", api.CampaignTrial{Share: .2, Metric: "manual"})
 	ctx := t.Context()
@@ -155,7 +155,7 @@ func TestCampaignWinnerByHand(t *testing.T) {
 func TestCampaignWithTooSmallATest(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"newsletter.holdAfter": "1000"})
+	client, _ := runCampaigns(t, relay, map[string]string{"newsletter.holdAfter": "1000"})
 	var list []string
 	for i := range 100 {
 		list = append(list, fmt.Sprintf("rcpt-550+%d@example.net", i))
@@ -194,7 +194,7 @@ func TestCheckAsksLinks(t *testing.T) {
 	}))
 	t.Cleanup(web.Close)
 	relay := testsmtp.Start(t, testsmtp.Options{})
-	client, _ := apptest.RunCampaigns(t, relay, map[string]string{"webhooks.allowPrivate": "true"})
+	client, _ := runCampaigns(t, relay, map[string]string{"webhooks.allowPrivate": "true"})
 	apptest.People(t, client, "weekly", apptest.Many(3)...)
 	apptest.Draft(t, client, "c1", "weekly", func(c *api.Campaign) {
 		c.HTML += `<a href="` + web.URL + `/lost">lost</a>`
