@@ -78,8 +78,8 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec *decision) {
 
 // trace begins the span of an attempt. It is of the trace of the submit, however long ago that was.
 func (d *Delivery) trace(ctx context.Context, c *claim) (context.Context, *telemetry.Span) {
-	traces := d.opts.Traces
-	ctx, span := traces.Child(traces.Continue(ctx, c.envelope.Trace), "attempt", telemetry.Internal)
+	ctx, span := d.opts.Traces.Child(d.opts.Traces.Continue(ctx, c.envelope.Trace), "attempt",
+		telemetry.Internal)
 	span.Set("postroom.message_id", c.id)
 	span.Set("postroom.account", c.envelope.Account)
 	span.Set("postroom.lane", string(c.lane))

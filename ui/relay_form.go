@@ -91,6 +91,5 @@ func (r *formReader) relay(at, login string, taken, old relaySettings) relaySett
 // setVerified writes whether any certificate is accepted, whose box says the opposite of the field.
 func setVerified(f url.Values, at string, tls *api.SMTPTLS) {
 	f.Del(at + "tls.rejectUnauthorized")
-	any := tls != nil && tls.RejectUnauthorized != nil && !*tls.RejectUnauthorized
-	setOn(f, at+"tls.rejectUnauthorized", any)
+	setOn(f, at+"tls.rejectUnauthorized", tls != nil && !*cmp.Or(tls.RejectUnauthorized, new(true)))
 }
