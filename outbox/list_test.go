@@ -43,7 +43,7 @@ func fill(t *testing.T, b *bundle, n int) []string {
 	return ids
 }
 
-func placesOf(ids []string, page api.OutboxPage) []int {
+func numbers(ids []string, page api.OutboxPage) []int {
 	var out []int
 	for _, m := range page.Messages {
 		out = append(out, slices.Index(ids, m.QueueID))
@@ -90,7 +90,7 @@ func TestListSelects(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(c.want, placesOf(ids, page)); diff != "" {
+				if diff := cmp.Diff(c.want, numbers(ids, page)); diff != "" {
 					t.Errorf("rows (-want +got):\n%s", diff)
 				}
 				if page.Total != c.total {
@@ -334,7 +334,7 @@ func TestCancelAllTakesTheSelected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]int{0, 1, 2, 4, 6, 8, 10}, placesOf(ids, page)); diff != "" {
+	if diff := cmp.Diff([]int{0, 1, 2, 4, 6, 8, 10}, numbers(ids, page)); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }

@@ -39,7 +39,7 @@ func readFields(raw []byte, part fielded) error {
 	return nil
 }
 
-func numbers[T ~int | ~int64](f *fields, all ...*T) {
+func varints[T ~int | ~int64](f *fields, all ...*T) {
 	for _, n := range all {
 		if !f.reading {
 			f.buf = binary.AppendVarint(f.buf, int64(*n))
@@ -55,7 +55,7 @@ func numbers[T ~int | ~int64](f *fields, all ...*T) {
 
 // length is that of a text or a list: no more than what is left to read, since each element takes an octet.
 func (f *fields) length(n int) int {
-	numbers(f, &n)
+	varints(f, &n)
 	if f.reading && (f.short || n < 0 || n > len(f.buf)-f.at) {
 		f.short = true
 		return 0
@@ -110,7 +110,7 @@ func (f *fields) flags(all ...*bool) {
 			bits |= 1 << i
 		}
 	}
-	numbers(f, &bits)
+	varints(f, &bits)
 	for i, b := range all {
 		if f.reading {
 			*b = bits&(1<<i) != 0
@@ -120,7 +120,7 @@ func (f *fields) flags(all ...*bool) {
 
 func (f *fields) time(t *time.Time) {
 	seconds, nanos := t.Unix(), int64(t.Nanosecond())
-	numbers(f, &seconds, &nanos)
+	varints(f, &seconds, &nanos)
 	if f.reading {
 		*t = time.Unix(seconds, nanos).UTC()
 	}
@@ -131,7 +131,7 @@ func (e *envelope) visit(f *fields) {
 		&e.LocalAddress, &e.ListID, &e.Base, &e.Domain)
 	octets(f, &e.Priority)
 	octets(f, &e.Metadata)
-	numbers(f, &e.Size, &e.Added)
+	varints(f, &e.Size, &e.Added)
 	f.flags(&e.UTF8, &e.RequireTLS, &e.EightBit, &e.Returns, &e.Raw, &e.Bound, &e.Opens, &e.Clicks)
 	list(f, &e.To, f.string)
 	list(f, &e.Tags, f.string)
@@ -143,11 +143,11 @@ func (e *envelope) visit(f *fields) {
 	})
 	optional(f, &e.Template, func(t *api.TemplateRef) {
 		f.string(&t.ID)
-		numbers(f, &t.Version)
+		varints(f, &t.Version)
 	})
 	optional(f, &e.Campaign, func(c *CampaignMail) {
 		f.strings(&c.Campaign.Campaign, &c.Subscriber, &c.Variant, &c.Events)
-		numbers(f, &c.Run)
+		varints(f, &c.Run)
 		f.flags(&c.KeepLog)
 	})
 }
@@ -155,10 +155,10 @@ func (e *envelope) visit(f *fields) {
 func (s *status) visit(f *fields) {
 	list(f, &s.Recipients, func(r *recipient) {
 		f.strings(&r.Status, &r.Response)
-		numbers(f, &r.Attempts)
+		varints(f, &r.Attempts)
 	})
 	list(f, &s.Log, func(a *api.Attempt) {
-		numbers(f, &a.Number, &a.Code)
+		varints(f, &a.Number, &a.Code)
 		f.time(&a.Start)
 		optional(f, &a.End, f.time)
 		f.strings(&a.Gateway, &a.Host, &a.Address, &a.TLS, &a.Enhanced, &a.Line, &a.Error)
@@ -167,18 +167,18 @@ func (s *status) visit(f *fields) {
 	for _, e := range []**lastError{&s.Last, &s.Lost} {
 		optional(f, e, func(e *lastError) {
 			f.strings(&e.Message, &e.Code)
-			numbers(f, &e.SMTP)
+			varints(f, &e.SMTP)
 			f.flags(&e.Account)
 		})
 	}
 	list(f, &s.Events, func(e *pastEvent) {
 		f.strings(&e.ID, &e.Reason)
 		octets(f, &e.Type)
-		numbers(f, &e.At, &e.Until)
-		numbers(f, &e.Attempt)
-		list(f, &e.To, func(n *int) { numbers(f, n) })
+		varints(f, &e.At, &e.Until)
+		varints(f, &e.Attempt)
+		list(f, &e.To, func(n *int) { varints(f, n) })
 	})
-	list(f, &s.Ready, func(s *span) { numbers(f, &s[0], &s[1]) })
+	list(f, &s.Ready, func(s *span) { varints(f, &s[0], &s[1]) })
 }
 
 func (e *ended) visit(f *fields) {
@@ -186,6 +186,6 @@ func (e *ended) visit(f *fields) {
 	e.Status.visit(f)
 	f.strings(&e.Result, &e.Gateway, &e.Reason, &e.Shared)
 	octets(f, &e.Lane)
-	numbers(f, &e.At, &e.Created, &e.Scheduled)
-	numbers(f, &e.Attempts, &e.Max, &e.Doubts)
+	varints(f, &e.At, &e.Created, &e.Scheduled)
+	varints(f, &e.Attempts, &e.Max, &e.Doubts)
 }
