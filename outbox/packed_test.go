@@ -56,8 +56,8 @@ func TestPackedComesBack(t *testing.T) {
 	if len(packed) > 400 {
 		t.Errorf("a typical record takes %d bytes", len(packed))
 	}
-	for _, garbage := range []string{"", "garbage", "\x01", "\x01garbage", "\x03", "\x03garbage", packed[:len(packed)/2], packed[1:],
-		"\x01\xff\xff\xff\xff\x0f"} {
+	for _, garbage := range []string{"", "garbage", "\x01", "\x01garbage", "\x03", "\x03garbage",
+		packed[:len(packed)/2], packed[1:], "\x01\xff\xff\xff\xff\x0f"} {
 		if err := c.unpack("id", []byte(garbage), &back); err == nil {
 			t.Errorf("%q was unpacked", garbage)
 		}

@@ -24,9 +24,9 @@ const small = 256 << 10
 // lookback is the window of zstd: how far back a repetition is found, and what unpacking keeps in memory.
 const lookback = 256 << 10
 
-// A content that leaves immediately is packed with S2, which costs a quarter of the time of zstd and takes up
-// to 1.6 times as much memory. Its first byte is quickFormat, which begins no frame of zstd. A checksum of the
-// content and a block of S2 follow.
+// A content that leaves immediately is packed with S2. That takes a quarter of zstd's time, and up to 1.6
+// times its memory. The first byte is quickFormat, which begins no frame of zstd. A checksum of the content
+// and a block of S2 follow.
 const (
 	quickFormat = 2
 	quickHead   = 1 + crc32.Size
@@ -212,8 +212,9 @@ func (u *unpacking) Close() error {
 }
 
 // packer packs parts of messages: the fields of envelopes, statuses and log entries, the JSON of others. They
-// are alike, so they are compressed against an example, which halves the memory of JSON in Redis. S2 compresses them as well as zstd does, in a sixth
-// of the time: so short a text gains little from an entropy code. It is safe for concurrent use.
+// are alike, so they are compressed against an example, which halves the memory of JSON in Redis. S2
+// compresses them as well as zstd does, in a sixth of the time: so short a text gains little from an entropy
+// code. It is safe for concurrent use.
 type packer struct{ example *s2.Dict }
 
 // The first byte of what is packed. A changed example takes other numbers. The old example stays as long as

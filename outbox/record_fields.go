@@ -8,9 +8,9 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// fielded is a part of a message that is stored as its fields in binary form, one after the other without names.
-// visit writes and reads them, so that both have one order. Another field or another order takes another
-// fieldsFormat.
+// fielded is a part of a message that is stored as its fields in binary form, one after the other without
+// names. visit writes and reads them, so that both have one order. Another field or another order takes
+// another fieldsFormat.
 type fielded interface{ visit(f *fields) }
 
 // fields are written or read. Numbers are varints. Texts and lists have their length before them.
@@ -39,21 +39,23 @@ func readFields(raw []byte, part fielded) error {
 	return nil
 }
 
-func number[T ~int | ~int64](f *fields, n *T) {
-	if !f.reading {
-		f.buf = binary.AppendVarint(f.buf, int64(*n))
-		return
-	}
-	v, size := binary.Varint(f.buf[f.at:])
-	if f.short = f.short || size <= 0; !f.short {
-		*n = T(v)
-		f.at += size
+func varints[T ~int | ~int64](f *fields, all ...*T) {
+	for _, n := range all {
+		if !f.reading {
+			f.buf = binary.AppendVarint(f.buf, int64(*n))
+			continue
+		}
+		v, size := binary.Varint(f.buf[f.at:])
+		if f.short = f.short || size <= 0; !f.short {
+			*n = T(v)
+			f.at += size
+		}
 	}
 }
 
 // length is that of a text or a list: no more than what is left to read, since each element takes an octet.
 func (f *fields) length(n int) int {
-	number(f, &n)
+	varints(f, &n)
 	if f.reading && (f.short || n < 0 || n > len(f.buf)-f.at) {
 		f.short = true
 		return 0
@@ -100,18 +102,6 @@ func (f *fields) strings(all ...*string) {
 	}
 }
 
-func (f *fields) numbers(all ...*int) {
-	for _, n := range all {
-		number(f, n)
-	}
-}
-
-func (f *fields) longs(all ...*int64) {
-	for _, n := range all {
-		number(f, n)
-	}
-}
-
 // flags are the bits of one number.
 func (f *fields) flags(all ...*bool) {
 	bits := 0
@@ -120,7 +110,7 @@ func (f *fields) flags(all ...*bool) {
 			bits |= 1 << i
 		}
 	}
-	number(f, &bits)
+	varints(f, &bits)
 	for i, b := range all {
 		if f.reading {
 			*b = bits&(1<<i) != 0
@@ -130,7 +120,7 @@ func (f *fields) flags(all ...*bool) {
 
 func (f *fields) time(t *time.Time) {
 	seconds, nanos := t.Unix(), int64(t.Nanosecond())
-	f.longs(&seconds, &nanos)
+	varints(f, &seconds, &nanos)
 	if f.reading {
 		*t = time.Unix(seconds, nanos).UTC()
 	}
@@ -141,7 +131,7 @@ func (e *envelope) visit(f *fields) {
 		&e.LocalAddress, &e.ListID, &e.Base, &e.Domain)
 	octets(f, &e.Priority)
 	octets(f, &e.Metadata)
-	f.numbers(&e.Size, &e.Added)
+	varints(f, &e.Size, &e.Added)
 	f.flags(&e.UTF8, &e.RequireTLS, &e.EightBit, &e.Returns, &e.Raw, &e.Bound, &e.Opens, &e.Clicks)
 	list(f, &e.To, f.string)
 	list(f, &e.Tags, f.string)
@@ -153,11 +143,11 @@ func (e *envelope) visit(f *fields) {
 	})
 	optional(f, &e.Template, func(t *api.TemplateRef) {
 		f.string(&t.ID)
-		number(f, &t.Version)
+		varints(f, &t.Version)
 	})
 	optional(f, &e.Campaign, func(c *CampaignMail) {
 		f.strings(&c.Campaign.Campaign, &c.Subscriber, &c.Variant, &c.Events)
-		number(f, &c.Run)
+		varints(f, &c.Run)
 		f.flags(&c.KeepLog)
 	})
 }
@@ -165,10 +155,10 @@ func (e *envelope) visit(f *fields) {
 func (s *status) visit(f *fields) {
 	list(f, &s.Recipients, func(r *recipient) {
 		f.strings(&r.Status, &r.Response)
-		number(f, &r.Attempts)
+		varints(f, &r.Attempts)
 	})
 	list(f, &s.Log, func(a *api.Attempt) {
-		f.numbers(&a.Number, &a.Code)
+		varints(f, &a.Number, &a.Code)
 		f.time(&a.Start)
 		optional(f, &a.End, f.time)
 		f.strings(&a.Gateway, &a.Host, &a.Address, &a.TLS, &a.Enhanced, &a.Line, &a.Error)
@@ -177,18 +167,18 @@ func (s *status) visit(f *fields) {
 	for _, e := range []**lastError{&s.Last, &s.Lost} {
 		optional(f, e, func(e *lastError) {
 			f.strings(&e.Message, &e.Code)
-			number(f, &e.SMTP)
+			varints(f, &e.SMTP)
 			f.flags(&e.Account)
 		})
 	}
 	list(f, &s.Events, func(e *pastEvent) {
 		f.strings(&e.ID, &e.Reason)
 		octets(f, &e.Type)
-		f.longs(&e.At, &e.Until)
-		number(f, &e.Attempt)
-		list(f, &e.To, func(n *int) { number(f, n) })
+		varints(f, &e.At, &e.Until)
+		varints(f, &e.Attempt)
+		list(f, &e.To, func(n *int) { varints(f, n) })
 	})
-	list(f, &s.Ready, func(s *span) { f.longs(&s[0], &s[1]) })
+	list(f, &s.Ready, func(s *span) { varints(f, &s[0], &s[1]) })
 }
 
 func (e *ended) visit(f *fields) {
@@ -196,6 +186,6 @@ func (e *ended) visit(f *fields) {
 	e.Status.visit(f)
 	f.strings(&e.Result, &e.Gateway, &e.Reason, &e.Shared)
 	octets(f, &e.Lane)
-	f.longs(&e.At, &e.Created, &e.Scheduled)
-	f.numbers(&e.Attempts, &e.Max, &e.Doubts)
+	varints(f, &e.At, &e.Created, &e.Scheduled)
+	varints(f, &e.Attempts, &e.Max, &e.Doubts)
 }

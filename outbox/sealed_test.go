@@ -240,7 +240,7 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 	}
 
 	b.under(t, true, "b", "a")
-	body, _ := b.Delivery.body(b.store.partition(ids[2]), ids[2], "", len(want[ids[2]])) // is being sent meanwhile
+	body, _ := b.Delivery.body(b.store.partition(ids[2]), ids[2], "", len(want[ids[2]])) // sent meanwhile
 	sending, err := body.Open(t.Context())
 	must(t, err)
 	begun := make([]byte, 200<<10)

@@ -154,7 +154,8 @@ func TestFilenames(t *testing.T) {
 // TestSurveyIsThatOfEachLine compares a survey with what each line says.
 func TestSurveyIsThatOfEachLine(t *testing.T) {
 	t.Parallel()
-	pieces := []string{"\r\n", "\n", "\r", ".", "From ", "=", "\t", " ", "a", "ä", "\x00", "\x7f", strings.Repeat("x", 74)}
+	pieces := []string{"\r\n", "\n", "\r", ".", "From ", "=", "\t", " ", "a", "ä", "\x00", "\x7f",
+		strings.Repeat("x", 74)}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "text"), "")
 		plain, escapes := true, 0
