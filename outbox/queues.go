@@ -139,7 +139,7 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 	if err != nil {
 		return jobs, 0, err
 	}
-	pipe, sums := qs.DB.Client().TxPipeline(), []func(){}
+	pipe, sums := qs.DB.Client().Pipeline(), []func(){}
 	add := func(into *int, key string) {
 		n := pipe.ZCard(ctx, of(key, account))
 		sums = append(sums, func() { *into += int(n.Val()) })
@@ -153,7 +153,7 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 			}
 			all := pipe.ZCard(ctx, of(qs.keys.index(p, string(lane), stateWaiting), account))
 			sums = append(sums, func() {
-				active := len(sending(lane, account))
+				active := min(len(sending(lane, account)), int(all.Val()))
 				jobs.Active += active
 				*waiting += int(all.Val()) - active
 			})

@@ -332,7 +332,7 @@ func (w window) span(ctx context.Context, c redis.Cmdable) (first, last int64, _
 
 // entries counts the entries of a window.
 func (rd *Reader) entries(ctx context.Context, w window) (n int, _ error) {
-	pipe := rd.DB.Client().TxPipeline()
+	pipe := rd.DB.Client().Pipeline()
 	sendingOf, counts := rd.sendingOf(ctx, pipe, w.indexes), make([]func([]entry) int, len(w.indexes))
 	for i, ix := range w.indexes {
 		counts[i] = w.count(ctx, pipe, ix)

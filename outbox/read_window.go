@@ -119,11 +119,11 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 }
 
 // heads reads the first entries of each index in a window that is near the page, in order, and counts those
-// of the whole window. Of each index it leaves out entries that are being sent: sending at most. A partition
-// is read in one step, so no message is in two indexes.
+// of the whole window. Of each index it leaves out entries that are being sent: sending at most. All is read
+// with one pipeline, which Redis seldom interrupts for a message that begins or ends.
 func (rd *Reader) heads(ctx context.Context, w, near window, from entry, count int) (all []entry, total,
 	sending int, _ error) {
-	pipe := rd.DB.Client().TxPipeline()
+	pipe := rd.DB.Client().Pipeline()
 	sendingOf := rd.sendingOf(ctx, pipe, w.indexes)
 	heads, counts := make([]func([]entry) []entry, len(w.indexes)), make([]func([]entry) int, len(w.indexes))
 	for i, ix := range w.indexes {
@@ -243,7 +243,7 @@ func (w window) count(ctx context.Context, pipe redis.Pipeliner, ix index) func(
 		if ix.state == stateActive {
 			return n
 		}
-		return int(all.Val()) - n
+		return max(0, int(all.Val())-n)
 	}
 }
 
