@@ -47,13 +47,16 @@ func TestPostfixPipesMailBack(t *testing.T) {
 	}
 	next := func() string {
 		t.Helper()
-		select {
-		case r := <-requests:
-			return r
-		case <-time.After(patience):
-			t.Fatalf("postroom did not come\n%s", postfix.Log())
-			return ""
+		for late := time.Now().Add(patience); time.Now().Before(late); {
+			select {
+			case r := <-requests:
+				return r
+			case <-time.After(time.Second):
+				postfix.Flush(t) // Postfix skips what it is still deferring
+			}
 		}
+		t.Fatalf("postroom did not come\n%s", postfix.Log())
+		return ""
 	}
 	if got := next(); got != "away" {
 		t.Fatalf("first came %q", got)
