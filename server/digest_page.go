@@ -65,7 +65,6 @@ var commonZones = []string{"UTC", "Africa/Cairo", "Africa/Johannesburg", "Africa
 	"Europe/Rome", "Europe/Stockholm", "Europe/Vienna", "Europe/Warsaw", "Europe/Zurich", "Pacific/Auckland",
 	"Pacific/Honolulu"}
 
-// ofDigests reports whether the mail of a visit is of the list of digests.
 func (p publicVisit) ofDigests() bool {
 	return p.visit != nil && strings.EqualFold(p.visit.List, digest.ListID(p.visit.Account))
 }
@@ -242,7 +241,6 @@ func (p publicVisit) modeOptions(c digest.Choice) (all []digestOption) {
 	return all
 }
 
-// customWords returns the times of a preference that is custom.
 func (p publicVisit) customWords(of api.DigestPreference) string {
 	if of.Cron != "" {
 		return of.Cron

@@ -63,7 +63,6 @@ func (r digestRoutes) takeDigestEvents(ctx context.Context, in *takeDigestEvents
 	return answer, nil
 }
 
-// refusedEvent returns the answer to an event with faults.
 func refusedEvent(faults []fault.Field) api.DigestEventResult {
 	for i := range faults {
 		faults[i].Key = cmp.Or(faults[i].Key, "events") // the event is no object

@@ -107,7 +107,6 @@ func (m messageRoutes) downloadPart(ctx context.Context, in *messagePartInput) (
 	return part{found}, nil
 }
 
-// mineLogged is mine with the error of the log.
 func (m messageRoutes) mineLogged(ctx context.Context, id string) error {
 	return logged(m.mine(ctx, id))
 }

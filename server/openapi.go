@@ -337,7 +337,6 @@ func allowNull(s *huma.Schema, t reflect.Type) {
 // timeOrFalse describes api.TimeOrFalse.
 type timeOrFalse struct{}
 
-// Schema is a time, or false.
 func (timeOrFalse) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, Format: "date-time"},
 		{Type: huma.TypeBoolean, Enum: []any{false}}}}
@@ -346,7 +345,6 @@ func (timeOrFalse) Schema(huma.Registry) *huma.Schema {
 // textOrNull describes api.OrNull.
 type textOrNull struct{}
 
-// Schema is a text, or null.
 func (textOrNull) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Nullable: true}
 }
@@ -354,7 +352,6 @@ func (textOrNull) Schema(huma.Registry) *huma.Schema {
 // freeObject describes a json.RawMessage. All of this API are objects.
 type freeObject struct{}
 
-// Schema is any object.
 func (freeObject) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
@@ -379,10 +376,8 @@ func (email) Schema(huma.Registry) *huma.Schema {
 // renderOrFalse describes api.Render.
 type renderOrFalse struct{}
 
-// renderObject has the fields of api.Render.
 type renderObject api.Render
 
-// Schema is an object, or false.
 func (renderOrFalse) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[renderObject](), true, ""),
 		{Type: huma.TypeBoolean, Enum: []any{false}}}}

@@ -83,7 +83,6 @@ func (q queueRoutes) getStats(ctx context.Context, in *api.CounterQuery) (api.St
 	return stats, err
 }
 
-// countInstance adds the counts of the whole instance.
 func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err error) {
 	for _, name := range queueNames {
 		s, err := q.statusOf(ctx, name)

@@ -137,7 +137,6 @@ func (u unsubscribeRoutes) showResubscribed(c echo.Context, p publicVisit, from 
 		p.button("unsubscribe", actionUnsubscribe, from, true))
 }
 
-// showButton shows a page with a button and a link to the preferences.
 func (u unsubscribeRoutes) showButton(c echo.Context, p publicVisit, v publicView, b *pageButton) error {
 	v.Button, v.More = b, p.preferences()
 	return u.pages.show(c, http.StatusOK, v)

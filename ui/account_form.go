@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// quotaNames are the quotas of an account, with their labels.
 var quotaNames = []struct{ name, label string }{{"messages", "Messages that wait"},
 	{"bytes", "Bytes of these"}, {"perDay", "Messages a day (UTC)"}, {"templates", "Templates"},
 	{"suppressions", "Suppressions"}, {"importSize", "Bytes of an import"},

@@ -31,7 +31,6 @@ type campaignFormView struct {
 // trackChoice is a kind of tracking.
 type trackChoice struct{ Name, Label string }
 
-// showCampaignForm answers with the form of a campaign.
 func (u *UI) showCampaignForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
 	refused error) error {
 	v := campaignFormView{formValues: formValues{f}, ID: id, Days: weekdays,

@@ -100,7 +100,6 @@ func readSince(s string) (time.Time, error) {
 	return readMoment(s)
 }
 
-// query returns the query of the outbox.
 func (f filter) query() api.OutboxQuery {
 	state := f.State
 	if state == api.Delayed {

@@ -14,7 +14,6 @@ import (
 	"github.com/postroom/postroom/ui/chart"
 )
 
-// functions returns the functions of the templates.
 func functions(static *files) template.FuncMap {
 	return template.FuncMap{
 		"file": static.url,

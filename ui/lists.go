@@ -40,7 +40,6 @@ type listView struct {
 	Mails []listMailView
 }
 
-// listMailView is the form of a mail of a list.
 type listMailView struct {
 	Name, Title, Hint string
 	Mail              api.ListMail

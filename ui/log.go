@@ -39,7 +39,6 @@ func readLogFilter(v url.Values) (logFilter, error) {
 	return f, fault.InvalidFields(wrong)
 }
 
-// query returns the query of the log.
 func (f logFilter) query() api.LogQuery {
 	return api.LogQuery{
 		Status: f.Status, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After,

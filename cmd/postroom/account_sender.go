@@ -50,7 +50,6 @@ type senderFlags struct {
 	Sender  string `arg:"" help:"An address, or a domain with all its addresses."`
 }
 
-// senderAddCmd adds a sender.
 type senderAddCmd struct {
 	senderFlags
 	Verify bool `help:"It may not be used until its DNS record is found, as with a token bound to the account."`
@@ -94,7 +93,6 @@ func (c *senderMailCmd) Run(s *session) error {
 	})
 }
 
-// senderRemoveCmd removes a sender.
 type senderRemoveCmd struct{ senderFlags }
 
 func (c *senderRemoveCmd) Run(s *session) error {

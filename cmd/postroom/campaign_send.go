@@ -9,7 +9,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// campaignSendCmd sends a campaign.
 type campaignSendCmd struct {
 	ID    string `arg:"" help:"Id of the campaign."`
 	At    string `placeholder:"WHEN" help:"When it begins: in 10m, 2030-12-24T08:00:00Z, or 2030-12-24T08:00, which is in its own time zone. Default: now."`

@@ -40,7 +40,6 @@ func (f deadFlags) query(pageSize int) api.DeadLetterQuery {
 		Reason: f.Reason, PageQuery: api.PageQuery{PageSize: pageSize}}
 }
 
-// deadListCmd lists dead letters.
 type deadListCmd struct {
 	deadFlags
 	limitFlag
@@ -94,7 +93,6 @@ func (d *deadShowCmd) Run(s *session) error {
 	return s.answer(m, err, func() { s.message(m, d.dialogueFlag, time.Now()) })
 }
 
-// deadDeleteCmd deletes dead letters.
 type deadDeleteCmd struct {
 	IDs []string `arg:"" name:"id" help:"Queue ids of dead letters."`
 	Yes bool     `short:"y" help:"Do not ask."`

@@ -15,7 +15,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// digestEventCmd hands in events.
 type digestEventCmd struct {
 	Recipient string `arg:"" optional:"" help:"Your id of the reader; not with --file."`
 	ofDigests

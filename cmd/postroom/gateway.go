@@ -106,7 +106,6 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 	return &next
 }
 
-// gatewayAddCmd adds a gateway.
 type gatewayAddCmd struct {
 	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
 	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
@@ -135,7 +134,6 @@ func (g *gatewayAddCmd) Run(s *session) error {
 	return s.said(answer, err, "gateway %s: %s", answer.Gateway, created[answer.State])
 }
 
-// gatewayUpdateCmd changes a gateway.
 type gatewayUpdateCmd struct {
 	Gateway string  `arg:"" help:"Id of the gateway."`
 	Name    *string `placeholder:"TEXT" help:"Its name in lists."`

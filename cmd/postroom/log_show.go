@@ -73,7 +73,6 @@ func (l *logShowCmd) grid(m api.MessageParts) grid {
 	return g
 }
 
-// deliveriesAbout returns the webhook deliveries of a message.
 func deliveriesAbout(m api.MessageDeliveries) grid {
 	g := newGrid("event", "endpoint", "delivery", "status", "attempts", "answer")
 	for _, d := range m.Deliveries {

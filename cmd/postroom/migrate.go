@@ -113,7 +113,6 @@ type migration struct {
 	report   migrationReport
 }
 
-// row adds a row to the report.
 func (m *migration) row(kind, id, state string, notes ...string) {
 	m.report.Rows = append(m.report.Rows, migrationRow{kind, id, state, notes})
 }
@@ -157,7 +156,6 @@ func (m *migration) unfit(u emailengine.Unfit) error {
 	return nil
 }
 
-// show prints the report.
 func (m *migration) show(queue emailengine.Queue) error {
 	g, count, lacking := newGrid("what", "id", "result", "not taken"), map[string]int{}, false
 	for _, r := range m.report.Rows {

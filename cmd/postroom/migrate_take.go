@@ -148,7 +148,6 @@ func (m *migration) settings() error {
 // errUnset says that the settings are not there yet, as Postroom does of other things.
 var errUnset = &api.Failure{Problem: api.Problem{StatusCode: 404}}
 
-// settingsChanged returns the names of the settings that would change.
 func settingsChanged(old, wanted api.Settings) (names []string) {
 	from, to := reflect.ValueOf(old), reflect.ValueOf(wanted)
 	for i := range to.NumField() {

@@ -74,7 +74,6 @@ func overviewPeriod(o api.Overview) grid {
 	return g
 }
 
-// rateStates are the states of rates in words.
 var rateStates = map[string]string{"good": "good", "few": "too few to judge", "high": "high",
 	"over": "over the limit"}
 

@@ -19,7 +19,6 @@ func queueVerbs() []verb {
 // queueNames are all queues, in the order of their rows.
 var queueNames = []string{"submit", "bulk", "notify", "documents", "digests"}
 
-// queueStatusCmd shows queues.
 type queueStatusCmd struct {
 	Queues []string `arg:"" optional:"" name:"queue" enum:"submit,bulk,notify,documents,digests" help:"Queues: submit (mail, both lanes), bulk (its bulk lane alone), notify (webhooks), documents, digests. Default: all."`
 }

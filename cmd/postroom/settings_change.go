@@ -30,7 +30,6 @@ func settingNames() string {
 	return strings.Join(names, ", ")
 }
 
-// settingsGetCmd shows settings.
 type settingsGetCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Settings, such as deliveryAttempts. Default: all."`
 }

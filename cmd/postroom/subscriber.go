@@ -142,7 +142,6 @@ func subscriptions(lists []string) []api.SubscriptionRequest {
 	return all
 }
 
-// subscriberAddCmd adds a subscriber.
 type subscriberAddCmd struct {
 	Email string `arg:"" help:"Address."`
 	ofAccount
@@ -178,7 +177,6 @@ func (s *session) subscribed(sub api.Subscriber, err error) error {
 	})
 }
 
-// subscriberUpdateCmd changes a subscriber.
 type subscriberUpdateCmd struct {
 	who
 	Email *string `placeholder:"ADDRESS" help:"Another address."`
@@ -205,7 +203,6 @@ func (c *subscriberUpdateCmd) Run(s *session) error {
 	return s.said(sub, err, "%s %s: changed", sub.ID, clean(sub.Email))
 }
 
-// subscriberDeleteCmd deletes a subscriber.
 type subscriberDeleteCmd struct {
 	who
 	Yes bool `short:"y" help:"Do not ask."`

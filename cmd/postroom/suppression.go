@@ -50,7 +50,6 @@ func (f suppressionFlags) query() (api.SuppressionQuery, error) {
 	return q, err
 }
 
-// suppressionsListCmd lists suppressions.
 type suppressionsListCmd struct {
 	suppressionFlags
 	limitFlag
@@ -150,7 +149,6 @@ func verdicts(list []api.Suppression) []string {
 	return all
 }
 
-// suppressionsAddCmd adds suppressions.
 type suppressionsAddCmd struct {
 	Whom []string `arg:"" help:"Addresses; or domains, as @example.com."`
 	scopeFlags

@@ -112,7 +112,6 @@ func (g grid) draw(width int) string {
 var spare = []string{"attempts", "account", "evidence", "source", "processed", "paused", "completed",
 	"second factor", "from", "accounts", "browser"}
 
-// without returns the grid without a column.
 func (g grid) without(column int) grid {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), column, column+1) }
 	out := grid{headings: cut(g.headings), rows: make([][]string, len(g.rows))}

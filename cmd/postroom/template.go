@@ -39,7 +39,6 @@ func templatesGrid(list []api.TemplateRow, now time.Time) grid {
 
 func templateAccount(account *string) string { return *cmp.Or(account, new("-")) }
 
-// templateShowCmd shows one template.
 type templateShowCmd struct {
 	Template string `arg:"" help:"Id of the template."`
 	Version  int    `placeholder:"N" help:"An earlier version."`

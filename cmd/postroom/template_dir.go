@@ -116,7 +116,6 @@ type part struct {
 	line      bool // the line break at the end is the file's
 }
 
-// parts returns the parts of c.
 func parts(c *api.TemplateContent, format string) []part {
 	html := htmlFile
 	if format == "markdown" {

@@ -161,7 +161,6 @@ type limitFlag struct {
 	Limit int `short:"n" default:"20" help:"Rows at most; 0: all."`
 }
 
-// pageSize returns the size of the pages to request.
 func (l limitFlag) pageSize(most int) int {
 	if l.Limit == 0 {
 		return most

@@ -80,7 +80,6 @@ func (w *webhookTestCmd) Run(s *session) error {
 	})
 }
 
-// webhookDeliveriesCmd shows deliveries.
 type webhookDeliveriesCmd struct {
 	ID string `arg:"" help:"Id of the endpoint."`
 	filter[api.DeliveryQuery]

@@ -146,7 +146,6 @@ func asText(v any) string {
 	return ""
 }
 
-// firstText returns the text of the first key that has one.
 func (o object) firstText(keys ...string) string {
 	for _, key := range keys {
 		if s := o.text(key); s != "" {

@@ -70,7 +70,6 @@ func ParseCron(text string) (Cron, error) {
 	return c, nil
 }
 
-// parse reads one field.
 func (f cronField) parse(text string) (all set, err error) {
 	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
 		s, err := f.parsePart(part)

@@ -146,7 +146,6 @@ func normal(address, who, enhanced string, utf8 bool) (string, reply) {
 	return address, reply{}
 }
 
-// request returns the transaction as a submit.
 func (t *transaction) request(l *login, content []byte) api.SubmitRequest {
 	return api.SubmitRequest{
 		Account: l.account, KeyRequired: l.keyRequired, Bound: l.bound, Token: l.quotaID, TokenQuota: l.quota,
