@@ -36,13 +36,11 @@ type digestReaderView struct {
 	Rows            []digestRow
 }
 
-// digestRow is one category.
 type digestRow struct {
 	Title, Note, Next             string
 	Mode, Hour, Minute, Days, Day digestField
 }
 
-// digestField is a field with the values to choose from.
 type digestField struct {
 	ID, Name, Label string
 	Wrong           string // id of the text that says what is wrong; empty: nothing is
@@ -266,7 +264,6 @@ func (p publicVisit) nextWords(r digest.Reader, c digest.Choice) string {
 	return fmt.Sprintf("%s %s, %s (%s)", p.words["next"], day, at.Format("15:04"), r.Zone)
 }
 
-// numbers returns the numbers to choose from, with the one that is chosen.
 func numbers(least, most, step int, format string, chosen int) (all []digestOption) {
 	for n := least; n <= most; n++ {
 		if (n-least)%step == 0 || n == chosen {

@@ -24,7 +24,6 @@ type digestEventsRequest struct {
 	Events []eventRow `json:"events,omitempty" maxItems:"1000" doc:"Events, in place of one; each has its own answer"`
 }
 
-// eventRow is an event of several.
 type eventRow struct {
 	api.DigestEvent
 	faults []fault.Field // found while it was read

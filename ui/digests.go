@@ -14,7 +14,6 @@ import (
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
-// digestsView is the overview of digests.
 type digestsView struct {
 	Account  string // whose runs; empty: default
 	Paused   bool

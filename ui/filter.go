@@ -123,7 +123,6 @@ func (f filter) With(s api.State) filter {
 	return f
 }
 
-// values returns the filter as parameters of a URL.
 func (f filter) values() url.Values {
 	return values(map[string]string{
 		"state": string(f.State), "account": f.Account, "lane": string(f.Lane), "tag": f.Tag, "search": f.Search,

@@ -102,7 +102,6 @@ func relative(now, t time.Time) string {
 	return span(-d) + " ago"
 }
 
-// span returns a duration as text.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -73,7 +73,6 @@ func (u *UI) enterDemo(w http.ResponseWriter, r *http.Request) error {
 	return u.enter(w, r, cookie, "/inbox", u.Audit.Login(r.Context(), who, "login", requestID(w)))
 }
 
-// inboxView is the page of the mails that were caught.
 type inboxView []CaughtMail
 
 // inbox shows the mails that were caught.

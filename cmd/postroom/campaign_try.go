@@ -55,7 +55,6 @@ func (c *campaignPreviewCmd) Run(s *session) error {
 	})
 }
 
-// campaignTestCmd mails a campaign to given addresses.
 type campaignTestCmd struct {
 	ID      string   `arg:"" help:"Id of the campaign."`
 	Variant string   `placeholder:"ID" help:"Which variant. Default: the first."`

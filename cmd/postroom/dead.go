@@ -19,7 +19,6 @@ func deadVerbs() []verb {
 	}
 }
 
-// deadFlags select dead letters.
 type deadFlags struct {
 	Account        string `placeholder:"ID" help:"Of this account."`
 	AccountTrouble bool   `help:"That failed because the account was refused: its login, token, certificate or sender."`
@@ -57,7 +56,6 @@ func (d *deadListCmd) Run(s *session) error {
 	return s.some("deadLetters", letters, more, err, "no dead letters", g)
 }
 
-// deadReasonsCmd counts dead letters by reason.
 type deadReasonsCmd struct {
 	Account string `placeholder:"ID" help:"Of this account."`
 	Tag     string `placeholder:"TAG" help:"With this tag."`
@@ -76,7 +74,6 @@ func (d *deadReasonsCmd) Run(s *session) error {
 		"send those of one again: postroom dead-letter replay --reason REASON"))
 }
 
-// deadShowCmd shows one dead letter.
 type deadShowCmd struct {
 	ID      string `arg:"" help:"Queue id of the message."`
 	Content bool   `help:"Print the message itself, as it goes to the relay."`

@@ -159,7 +159,6 @@ func emptyEvent(e api.DigestEvent) bool {
 	return err == nil && string(text) == "{}"
 }
 
-// eventBatch collects events for one request.
 type eventBatch struct {
 	account string
 	events  []api.DigestEvent

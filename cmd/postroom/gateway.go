@@ -74,7 +74,6 @@ func settingsOfGateway(g api.Gateway) relaySettings {
 	return s
 }
 
-// into puts settings into a gateway.
 func (s relaySettings) into(g api.Gateway) api.Gateway {
 	r := relayOf(s)
 	if r.Auth == nil {

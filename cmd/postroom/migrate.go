@@ -85,7 +85,6 @@ type migrationReport struct {
 	Rows    []migrationRow `json:"rows"`
 }
 
-// migrationRow is one thing of a migration.
 type migrationRow struct {
 	Kind  string   `json:"kind"`
 	ID    string   `json:"id"`
@@ -103,7 +102,6 @@ const (
 	notTaken  = "not taken"
 )
 
-// migration is one run.
 type migration struct {
 	*session
 	flags    *migrateCmd

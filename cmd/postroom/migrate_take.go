@@ -173,7 +173,6 @@ func (m *migration) allLists() error {
 	return nil
 }
 
-// listRow names a blocklist with its size.
 func listRow(l api.Blocklist) string { return fmt.Sprintf("%s: %d", l.ListID, l.Count) }
 
 // list imports a blocklist while it is read.

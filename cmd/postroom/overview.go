@@ -62,7 +62,6 @@ func overviewNow(o api.Overview, now time.Time) grid {
 	return g
 }
 
-// overviewPeriod lists the sums of the period.
 func overviewPeriod(o api.Overview) grid {
 	g := newGrid("days", "accepted", "sent", "failed", "bounced", "bounces", "complaints")
 	t := o.Total

@@ -55,7 +55,6 @@ func queueGrid(all []api.QueueStatus) grid {
 	return g
 }
 
-// perMinute returns the pace of a queue in words.
 func perMinute(q api.QueueStatus) string {
 	if q.PerMinute == nil {
 		return "-"
@@ -63,7 +62,6 @@ func perMinute(q api.QueueStatus) string {
 	return strconv.FormatFloat(*q.PerMinute, 'f', 1, 64)
 }
 
-// queueSwitchCmd pauses or resumes a queue.
 type queueSwitchCmd struct {
 	Queue string `arg:"" optional:"" default:"submit" enum:"submit,bulk,notify,documents,digests" help:"submit (mail, both lanes; the default), bulk (its bulk lane alone), notify (webhooks), documents or digests."`
 

@@ -59,7 +59,6 @@ func (g *settingsGetCmd) Run(s *session) error {
 	return s.answer(shown, nil, func() { s.show(rows) })
 }
 
-// settingsSetCmd changes settings.
 type settingsSetCmd struct {
 	Changes []string `arg:"" name:"name=value" help:"A setting and its value, such as deliveryAttempts=5, or a file after @. Nothing after = empties it."`
 }

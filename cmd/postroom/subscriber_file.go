@@ -98,7 +98,6 @@ func (c *subscribersImportCmd) Run(s *session) error {
 	return s.done(answer, answer.Bad > 0 || answer.State != "done", func() { s.sayImport(answer) })
 }
 
-// sayImport says what became of an import.
 func (s *session) sayImport(answer api.SubscriberImport) {
 	s.say("%s: %d added, %d changed, %d known already, %d repeated, %d left out",
 		plural(answer.Lines, "line"), answer.Added, answer.Changed, answer.Known, answer.Repeated, answer.Bad)

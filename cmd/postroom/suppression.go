@@ -32,7 +32,6 @@ func (f scopeFlags) scope() api.SuppressionScope {
 	return api.SuppressionScope{Account: f.Account, List: f.List}
 }
 
-// suppressionFlags choose suppressions.
 type suppressionFlags struct {
 	filter[api.SuppressionQuery]
 	Instance bool `help:"Only those of the whole instance, not those of accounts and lists."`

@@ -297,5 +297,4 @@ func clip(s string, n int) string {
 	return strings.TrimRight(string(r[:n-1]), " ") + "…"
 }
 
-// seconds formats an age in seconds.
 func seconds(age float64) string { return span(time.Duration(age * float64(time.Second))) }

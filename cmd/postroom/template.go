@@ -91,7 +91,6 @@ func addContent(g *grid, prefix string, c api.TemplateContent) {
 	g.fact(prefix+"text", clip(c.Text, 2000))
 }
 
-// isDir reports whether there is a directory of this name.
 func isDir(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()

@@ -167,7 +167,6 @@ func (o object) list(key string) []any {
 	return l
 }
 
-// objects returns the objects in the array under a key.
 func (o object) objects(key string) []object {
 	var found []object
 	for _, v := range o.list(key) {

@@ -212,7 +212,6 @@ func (l *Reader) take(b []byte) {
 	_, _ = l.r.Discard(len(b)) // they are there
 }
 
-// isUnit reports whether a text begins with a code unit.
 func (l *Reader) isUnit(text []byte, c byte) bool {
 	switch {
 	case len(text) < l.width:
@@ -231,7 +230,6 @@ func (l *Reader) unit(a, b byte) rune {
 	return rune(a) | rune(b)<<8
 }
 
-// decoded returns a line in UTF-8.
 func (l *Reader) decoded(line []byte) ([]byte, error) {
 	if l.width == 2 {
 		return l.narrow(line)

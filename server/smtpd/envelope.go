@@ -95,7 +95,6 @@ func (s *session) mailParams(t *transaction, params []param) reply {
 	return reply{}
 }
 
-// rcpt adds a recipient.
 func (s *session) rcpt(_ context.Context, arg string) reply {
 	if !s.t.begun || s.t.body != nil {
 		return badSequence

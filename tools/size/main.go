@@ -269,7 +269,6 @@ func (h *census) figures(p typed) []figure {
 	}
 }
 
-// report prints the figures beside their bounds.
 func report(figures []figure, bounds map[string]int) error {
 	var wrong []string
 	for _, f := range figures {
