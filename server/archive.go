@@ -36,7 +36,6 @@ type archiveRoutes struct {
 	log      *slog.Logger
 }
 
-// archived are the routes of the archive.
 func (s *Server) archived() group {
 	a := archiveRoutes{archive: s.parts.Campaigns.Archive, lists: s.parts.Audience.Lists,
 		settings: s.parts.Settings, pages: s.pages, proofs: s.proofs, views: s.metrics.archive, log: s.log}
@@ -58,7 +57,6 @@ const mailPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default
 	"img-src http: https: data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; " +
 	"frame-ancestors 'none'"
 
-// archiveView is the data of a page of the archive.
 type archiveView struct {
 	Lang    string
 	W       map[string]string
@@ -89,7 +87,6 @@ func (a archiveRoutes) view(c echo.Context, list *audience.List) archiveView {
 	return v
 }
 
-// list shows the campaigns of a list.
 func (a archiveRoutes) list(c echo.Context) error {
 	number, err := 1, error(nil)
 	if text := c.QueryParam("page"); text != "" {

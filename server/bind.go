@@ -150,7 +150,6 @@ func (t inputType) unknownQueries(query url.Values) (faults []fault.Field) {
 	return faults[:min(len(faults), maxFaults)]
 }
 
-// pathParam returns a parameter of the path.
 func pathParam(c echo.Context, name string) string {
 	text := c.Param(name)
 	if c.Request().URL.RawPath != "" { // echo matched the escaped path

@@ -206,7 +206,6 @@ func checkContentType(value string) error {
 	return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be application/json")
 }
 
-// liftDeadline removes the deadline of an answer.
 func liftDeadline(c echo.Context) {
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // as above
 }

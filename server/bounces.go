@@ -51,7 +51,6 @@ func returnedMail(r bounce.Report, out feedback.Outcome) api.ReturnedMail {
 	return m
 }
 
-// readMail reads a body that is a mail.
 func readMail(c echo.Context, m *capacity, limit int64) (mailBody, error) {
 	if value := c.Request().Header.Get(echo.HeaderContentType); value != "" {
 		media, _, err := mime.ParseMediaType(value)

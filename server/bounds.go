@@ -46,7 +46,6 @@ func boundsOf(f reflect.StructField) bounds {
 	return b
 }
 
-// ofElements returns the bounds of a list's elements.
 func (b bounds) ofElements() bounds {
 	b.minItems, b.maxItems = nil, nil
 	return b

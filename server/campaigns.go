@@ -21,7 +21,6 @@ type campaignInput struct {
 
 func (in campaignInput) id() string { return in.Campaign }
 
-// campaignChange is an input with a campaign and a body.
 type campaignChange[B any] struct {
 	campaignInput
 	body[B]

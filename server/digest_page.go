@@ -36,13 +36,11 @@ type digestReaderView struct {
 	Rows            []digestRow
 }
 
-// digestRow is one category.
 type digestRow struct {
 	Title, Note, Next             string
 	Mode, Hour, Minute, Days, Day digestField
 }
 
-// digestField is a field with the values to choose from.
 type digestField struct {
 	ID, Name, Label string
 	Wrong           string // id of the text that says what is wrong; empty: nothing is
@@ -65,7 +63,6 @@ var commonZones = []string{"UTC", "Africa/Cairo", "Africa/Johannesburg", "Africa
 	"Europe/Rome", "Europe/Stockholm", "Europe/Vienna", "Europe/Warsaw", "Europe/Zurich", "Pacific/Auckland",
 	"Pacific/Honolulu"}
 
-// ofDigests reports whether the mail of a visit is of the list of digests.
 func (p publicVisit) ofDigests() bool {
 	return p.visit != nil && strings.EqualFold(p.visit.List, digest.ListID(p.visit.Account))
 }
@@ -242,7 +239,6 @@ func (p publicVisit) modeOptions(c digest.Choice) (all []digestOption) {
 	return all
 }
 
-// customWords returns the times of a preference that is custom.
 func (p publicVisit) customWords(of api.DigestPreference) string {
 	if of.Cron != "" {
 		return of.Cron
@@ -268,7 +264,6 @@ func (p publicVisit) nextWords(r digest.Reader, c digest.Choice) string {
 	return fmt.Sprintf("%s %s, %s (%s)", p.words["next"], day, at.Format("15:04"), r.Zone)
 }
 
-// numbers returns the numbers to choose from, with the one that is chosen.
 func numbers(least, most, step int, format string, chosen int) (all []digestOption) {
 	for n := least; n <= most; n++ {
 		if (n-least)%step == 0 || n == chosen {

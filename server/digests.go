@@ -24,7 +24,6 @@ type digestEventsRequest struct {
 	Events []eventRow `json:"events,omitempty" maxItems:"1000" doc:"Events, in place of one; each has its own answer"`
 }
 
-// eventRow is an event of several.
 type eventRow struct {
 	api.DigestEvent
 	faults []fault.Field // found while it was read
@@ -63,7 +62,6 @@ func (r digestRoutes) takeDigestEvents(ctx context.Context, in *takeDigestEvents
 	return answer, nil
 }
 
-// refusedEvent returns the answer to an event with faults.
 func refusedEvent(faults []fault.Field) api.DigestEventResult {
 	for i := range faults {
 		faults[i].Key = cmp.Or(faults[i].Key, "events") // the event is no object

@@ -37,7 +37,6 @@ type step struct {
 	index int // when key is empty
 }
 
-// newDocument returns the document of a text in memory.
 func newDocument(text []byte) document {
 	return document{json: newDecoder(bytes.NewBuffer(text)), empty: len(text) == 0}
 }
@@ -87,10 +86,8 @@ func (d *document) in(s step, read func()) {
 	d.path = d.path[:len(d.path)-1]
 }
 
-// invalid returns an error with one fault.
 func invalid(key, what string) error { return fault.InvalidField(key, "%s", what) }
 
-// wrong returns a fault of a field.
 func wrong(key, what string) fault.Field { return fault.Field{Key: key, Message: what} }
 
 // fail ends the reading because the text is not JSON.

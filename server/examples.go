@@ -39,7 +39,6 @@ func readExamples() (map[string]example, error) {
 	return byID, nil
 }
 
-// illustrate adds an example to an operation.
 func illustrate(doc *huma.OpenAPI, op *huma.Operation, e example) {
 	for _, p := range op.Parameters {
 		if value, ok := e.Params[p.Name]; ok {

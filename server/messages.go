@@ -44,7 +44,6 @@ func (m messageRoutes) listEvents(ctx context.Context, in *messageInput) (api.Me
 	return found, logged(err)
 }
 
-// mail returns a message as it is sent.
 func (m messageRoutes) mail(ctx context.Context, id string) ([]byte, error) {
 	if err := m.mineLogged(ctx, id); err != nil {
 		return nil, err
@@ -107,7 +106,6 @@ func (m messageRoutes) downloadPart(ctx context.Context, in *messagePartInput) (
 	return part{found}, nil
 }
 
-// mineLogged is mine with the error of the log.
 func (m messageRoutes) mineLogged(ctx context.Context, id string) error {
 	return logged(m.mine(ctx, id))
 }

@@ -19,7 +19,6 @@ import (
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
 const specVersion = "2.53.0"
 
-// schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
 
 // spec is the OpenAPI document. older is that of version 3.0, as JSON, for programs that know no 3.1.
@@ -183,7 +182,6 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 	return op
 }
 
-// describeRight says what a token needs for a route.
 func describeRight(op *huma.Operation, r route) {
 	op.Security = []map[string][]string{{"bearer": {}}}
 	if r.method == http.MethodGet {
@@ -263,7 +261,6 @@ func refusals(r route, body bool) []int {
 	return all
 }
 
-// requestSchemas returns the names of the schemas in bodies of requests.
 func requestSchemas(doc *huma.OpenAPI) map[string]bool {
 	names := map[string]bool{}
 	var note func(s *huma.Schema)
@@ -334,19 +331,15 @@ func allowNull(s *huma.Schema, t reflect.Type) {
 	}
 }
 
-// timeOrFalse describes api.TimeOrFalse.
 type timeOrFalse struct{}
 
-// Schema is a time, or false.
 func (timeOrFalse) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, Format: "date-time"},
 		{Type: huma.TypeBoolean, Enum: []any{false}}}}
 }
 
-// textOrNull describes api.OrNull.
 type textOrNull struct{}
 
-// Schema is a text, or null.
 func (textOrNull) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Nullable: true}
 }
@@ -354,7 +347,6 @@ func (textOrNull) Schema(huma.Registry) *huma.Schema {
 // freeObject describes a json.RawMessage. All of this API are objects.
 type freeObject struct{}
 
-// Schema is any object.
 func (freeObject) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
@@ -371,18 +363,14 @@ func (listOf[T]) Schema(r huma.Registry) *huma.Schema {
 // email describes an address without a name.
 type email struct{}
 
-// Schema is a text.
 func (email) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "email"}
 }
 
-// renderOrFalse describes api.Render.
 type renderOrFalse struct{}
 
-// renderObject has the fields of api.Render.
 type renderObject api.Render
 
-// Schema is an object, or false.
 func (renderOrFalse) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[renderObject](), true, ""),
 		{Type: huma.TypeBoolean, Enum: []any{false}}}}

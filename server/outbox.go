@@ -9,7 +9,6 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// pageSize returns the number of rows of a page.
 func pageSize(q api.PageQuery) int { return cmp.Or(q.PageSize, 20) }
 
 // ownAccount returns the account to search, given the one that the caller asked for; empty: all. For a bound

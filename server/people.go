@@ -42,7 +42,6 @@ func (p peopleRoutes) updatePerson(ctx context.Context, in *updatePersonInput) (
 	return p.people.Update(ctx, in.Person, in.Body, time.Now())
 }
 
-// link makes a one-time link of a person.
 func (p peopleRoutes) link(ctx context.Context, name string) (api.PersonLink, error) {
 	secret, ends, err := p.people.NewLink(ctx, name, time.Now())
 	return api.PersonLink{Person: name, Link: LinkURL(p.settings.Current().ServiceURL, secret), Expires: ends},

@@ -30,7 +30,6 @@ type publicPages struct {
 	matcher language.Matcher
 }
 
-// newPublicPages reads the embedded files.
 func newPublicPages() (*publicPages, error) {
 	p := &publicPages{}
 	raw, err := publicFiles.ReadFile("public/words.json")
@@ -75,12 +74,10 @@ func (p *publicPages) language(r *http.Request, ofMail string) string {
 	return p.tags[i]
 }
 
-// show writes a page for recipients.
 func (p *publicPages) show(c echo.Context, status int, view publicView) error {
 	return p.write(c, status, "unsubscribe.html", true, view)
 }
 
-// write writes a page of a template.
 func (p *publicPages) write(c echo.Context, status int, name string, noIndex bool, view any) error {
 	body, err := p.render(name, view)
 	if err != nil {
@@ -95,7 +92,6 @@ func (p *publicPages) write(c echo.Context, status int, name string, noIndex boo
 	return c.HTMLBlob(status, body)
 }
 
-// render returns a page of a template.
 func (p *publicPages) render(name string, view any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := p.page.ExecuteTemplate(&b, name, view); err != nil {

@@ -37,7 +37,6 @@ func (q queueRoutes) getQueue(ctx context.Context, in *queueInput) (api.QueueSta
 	return q.statusOf(ctx, in.Queue)
 }
 
-// statusOf returns the state of a queue.
 func (q queueRoutes) statusOf(ctx context.Context, name string) (api.QueueStatus, error) {
 	s, err := q.box.Queues.QueueStatus(ctx, name)
 	if err == nil && name == queue.Digests {
@@ -83,7 +82,6 @@ func (q queueRoutes) getStats(ctx context.Context, in *api.CounterQuery) (api.St
 	return stats, err
 }
 
-// countInstance adds the counts of the whole instance.
 func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err error) {
 	for _, name := range queueNames {
 		s, err := q.statusOf(ctx, name)

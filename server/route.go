@@ -101,7 +101,6 @@ func plain(path string, r right, h echo.HandlerFunc) route {
 	}}
 }
 
-// large sets the size limit of a route's body.
 func large(limit int64, r route) route {
 	r.limit = limit
 	return r

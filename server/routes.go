@@ -12,7 +12,6 @@ type group struct {
 	routes      []route
 }
 
-// routes returns the table of all routes.
 func (s *Server) routes() []group {
 	return slices.Concat(s.mailRoutes(), s.queueRoutes(), s.senderRoutes(), s.audienceRoutes(),
 		s.programRoutes(), s.publicRoutes())

@@ -65,7 +65,6 @@ func (s *Server) programRoutes() []group {
 	}
 }
 
-// webhookRoutes are about webhook endpoints.
 func (s *Server) webhookRoutes() group {
 	all, scope := s.parts.Webhooks, whole(api.ScopeAPI)
 	webhooks := webhookRoutes{webhooks: all}

@@ -65,7 +65,6 @@ func (p senderPages) confirm(c echo.Context) error {
 	return p.pages.show(c, http.StatusOK, v)
 }
 
-// view returns a page in the language of the visitor.
 func (p senderPages) view(c echo.Context, title, text string) publicView {
 	lang := p.pages.language(c.Request(), "")
 	words := p.pages.words[lang]

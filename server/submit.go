@@ -19,7 +19,6 @@ type submitInput struct {
 	Body api.SubmitRequest
 }
 
-// submitAsInput is a submit with an account in its path.
 type submitAsInput struct {
 	Account string `path:"account" maxLength:"256" doc:"Account that sends"`
 	submitInput

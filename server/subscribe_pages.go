@@ -24,7 +24,6 @@ type subscribeView struct {
 	Confirm *confirmView
 }
 
-// formView is a form with the values of a visitor.
 type formView struct {
 	Lists       []formList
 	Email, Name string

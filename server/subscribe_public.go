@@ -77,7 +77,6 @@ type visitorForm struct {
 	asJSON bool // so is the answer
 }
 
-// errNoForm refuses a body that is no form.
 var errNoForm = fault.New(fault.Invalid, "", "The body must be a form or a JSON object with listId and email")
 
 func readForm(c echo.Context) (in visitorForm, err error) {

@@ -29,7 +29,6 @@ func (s suppressionRoutes) addSuppressions(ctx context.Context, in *addSuppressi
 	return answer, in.named(err)
 }
 
-// list returns the suppressions to add.
 func (in *addSuppressionsInput) list() ([]api.NewSuppression, error) {
 	if in.Body.Suppressions == nil {
 		return []api.NewSuppression{in.Body.NewSuppression}, nil

@@ -20,7 +20,6 @@ type publicVisit struct {
 	words  map[string]string
 }
 
-// publicView is the data of a public page.
 type publicView struct {
 	Lang   string
 	W      map[string]string
@@ -40,7 +39,6 @@ type publicView struct {
 // pageFact is a line of what a page is about.
 type pageFact struct{ Name, Value string }
 
-// pageRow is one preference.
 type pageRow struct {
 	Title, Name, Text string
 	Note              string // mail that is not affected
@@ -104,7 +102,6 @@ func (p publicVisit) view(title string, texts ...string) publicView {
 
 func (p publicVisit) preferences() string { return "preferences?t=" + url.QueryEscape(p.token) }
 
-// button returns a form of a page.
 func (p publicVisit) button(to, action string, from unsubscribe.Scope, quiet bool) *pageButton {
 	return &pageButton{To: to, Action: action, From: from, Token: p.token, Text: p.words[action], Quiet: quiet}
 }
@@ -137,7 +134,6 @@ func (u unsubscribeRoutes) showResubscribed(c echo.Context, p publicVisit, from 
 		p.button("unsubscribe", actionUnsubscribe, from, true))
 }
 
-// showButton shows a page with a button and a link to the preferences.
 func (u unsubscribeRoutes) showButton(c echo.Context, p publicVisit, v publicView, b *pageButton) error {
 	v.Button, v.More = b, p.preferences()
 	return u.pages.show(c, http.StatusOK, v)
@@ -184,7 +180,6 @@ func (u unsubscribeRoutes) showChoices(c echo.Context, p publicVisit, status int
 	return u.pages.show(c, status, v)
 }
 
-// row returns the row of a preference.
 func (p publicVisit) row(from unsubscribe.Scope, unsubscribed bool, title string) pageRow {
 	text, action := "gets", actionUnsubscribe
 	if unsubscribed {

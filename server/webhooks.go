@@ -19,7 +19,6 @@ type endpointInput struct {
 
 func (in endpointInput) id() string { return in.ID }
 
-// endpointChange is an input with an endpoint and a body.
 type endpointChange[B any] struct {
 	endpointInput
 	body[B]

@@ -93,7 +93,6 @@ func (t *transaction) premature(ctx context.Context, err error) *Error {
 	return t.d.s.ioError(ctx, PhaseBody, "DATA", err)
 }
 
-// beforeDot calls BeforeDot.
 func (t *transaction) beforeDot(ctx context.Context) *Error {
 	if t.d.m.BeforeDot == nil {
 		return nil

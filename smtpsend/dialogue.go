@@ -100,7 +100,6 @@ func (r *recorder) said(parts ...string) {
 	}
 }
 
-// heard records a reply.
 func (r *recorder) heard(answer reply) {
 	if r == nil {
 		return

@@ -64,7 +64,6 @@ func (t *transaction) sayRcpt(i int) {
 	t.say(func(r reply) { t.onRcpt(i, r) }, "RCPT TO:<", path, ">", t.reports(path))
 }
 
-// say queues a command.
 func (t *transaction) say(on func(reply), parts ...string) {
 	t.d.record.said(parts...)
 	t.c.queue(parts...)
@@ -78,7 +77,6 @@ func (t *transaction) turn(ctx context.Context) {
 	}
 }
 
-// onMail takes the reply to MAIL.
 func (t *transaction) onMail(r reply) {
 	if r.positive() {
 		t.mail = true
@@ -90,7 +88,6 @@ func (t *transaction) onMail(r reply) {
 	}
 }
 
-// onData takes the reply to DATA.
 func (t *transaction) onData(r reply) { t.data = r }
 
 // onRcpt takes the reply to one RCPT. Replies that only follow from a refused MAIL say nothing.

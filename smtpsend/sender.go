@@ -140,7 +140,6 @@ func (s *Sender) Close() error {
 	return nil
 }
 
-// complete returns relay with its defaults filled in.
 func (s *Sender) complete(relay Relay) Relay {
 	relay = relay.withDefaults()
 	relay.IdleTimeout = positiveOr(relay.IdleTimeout, s.o.IdleTimeout)
@@ -148,7 +147,6 @@ func (s *Sender) complete(relay Relay) Relay {
 	return relay
 }
 
-// errClosed is the cause of errors after Close.
 var errClosed = errors.New("sender is closed")
 
 // settingsError is a failure of the account's settings. Nothing is sent until somebody changes them.

@@ -99,7 +99,6 @@ func (p pins) has(cert *x509.Certificate) bool {
 	return slices.Contains(p, sha256.Sum256(cert.RawSubjectPublicKeyInfo))
 }
 
-// errPin is the cause when a relay has none of the pinned keys.
 var errPin = errors.New("the relay's certificate has none of the pinned keys")
 
 // verify looks for a pinned key. In a verified chain any key counts. In another, only the first certificate

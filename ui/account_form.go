@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// quotaNames are the quotas of an account, with their labels.
 var quotaNames = []struct{ name, label string }{{"messages", "Messages that wait"},
 	{"bytes", "Bytes of these"}, {"perDay", "Messages a day (UTC)"}, {"templates", "Templates"},
 	{"suppressions", "Suppressions"}, {"importSize", "Bytes of an import"},
@@ -45,7 +44,6 @@ func accountForm(id string) form {
 	return f
 }
 
-// accountGroups are the fields that only accounts have.
 func accountGroups() []formGroup {
 	yesOrNo := []string{"", "yes", "no"}
 	quota := formGroup{Legend: "Quota", Folded: true}
@@ -189,7 +187,6 @@ func (u *UI) createAccount(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, accountPath(a.Account), "The account %s was added.", a.Account)
 }
 
-// onAccount calls h with an account.
 func (u *UI) onAccount(h func(http.ResponseWriter, *http.Request, api.AccountInfo) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, err := ownAccount(r, r.PathValue("id"))

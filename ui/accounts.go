@@ -7,7 +7,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// accountsView is the data of the accounts' page.
 type accountsView struct {
 	Accounts []api.AccountInfo
 	Usage    map[string]api.Usage // by account

@@ -11,7 +11,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// auditView is the page of the audit log.
 type auditView struct {
 	Query    api.AuditQuery
 	Kinds    []string

@@ -28,10 +28,8 @@ type campaignFormView struct {
 	Tracks  []trackChoice
 }
 
-// trackChoice is a kind of tracking.
 type trackChoice struct{ Name, Label string }
 
-// showCampaignForm answers with the form of a campaign.
 func (u *UI) showCampaignForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
 	refused error) error {
 	v := campaignFormView{formValues: formValues{f}, ID: id, Days: weekdays,
@@ -202,7 +200,6 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// wrongField returns the refusal of a field.
 func wrongField(key, message string) error {
 	return fault.InvalidField(key, "%s", message)
 }

@@ -15,7 +15,6 @@ import (
 var recipientStates = []string{"sending", "sent", "deferred", "suppressed", "unsubscribed", "bounced",
 	"failed", "inDoubt", "cancelled"}
 
-// recipientsView is the page of the recipients of a campaign.
 type recipientsView struct {
 	Campaign   api.CampaignInfo
 	Query      api.CampaignRecipientQuery

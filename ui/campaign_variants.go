@@ -10,7 +10,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// variantBlock is the part of the form for one variant.
 type variantBlock struct{ Number int }
 
 // Field returns the name of one of its fields.
@@ -27,7 +26,6 @@ var variantFields = []string{"variant", "subject", "previewText", "fromName", "f
 	"html",
 	"text"}
 
-// mostVariants is how many variants a form has at most.
 const mostVariants = 8
 
 // Variants returns the blocks of the variants that the form has, and of two more.

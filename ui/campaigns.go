@@ -16,7 +16,6 @@ import (
 var campaignStates = []string{api.CampaignDraft, api.CampaignScheduled, api.CampaignSending,
 	api.CampaignPaused, api.CampaignHeld, api.CampaignSent, api.CampaignCancelled, api.CampaignFailed}
 
-// campaignsView is the page of all campaigns.
 type campaignsView struct {
 	Query     api.CampaignQuery
 	States    []string
@@ -133,7 +132,6 @@ func (v campaignView) Numbers() []stateCount {
 	return slices.DeleteFunc(all, func(c stateCount) bool { return c.Count == 0 })
 }
 
-// stateCount is how many recipients are in a state.
 type stateCount struct {
 	State string
 	Count int

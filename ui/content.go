@@ -26,7 +26,6 @@ const (
 	viewFiles   = "attachments"
 )
 
-// contentView is the content of a message in one view.
 type contentView struct {
 	message.Parsed
 	View   string // one of the above

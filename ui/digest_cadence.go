@@ -33,10 +33,8 @@ func (v cadenceView) Get(field string) string { return v.Form.Get(v.Prefix + fie
 // On reports whether a day of the week was chosen.
 func (v cadenceView) On(day string) bool { return v.Form.Is(v.Prefix+"weekdays", day) }
 
-// Modes returns the choices.
 func (cadenceView) Modes() []string { return digestModes }
 
-// Days returns the days of the week.
 func (cadenceView) Days() []string { return weekdays }
 
 // formValues is what a form has. After a refusal, it is what was filled in.

@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/digest"
 )
 
-// digestRecipientsView is the page of the recipients of an account.
 type digestRecipientsView struct {
 	Query      api.DigestRecipientQuery
 	Trouble    string // why there are none; empty: they were read

@@ -10,11 +10,9 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// digestRunStates are the choices of the filter.
 var digestRunStates = []string{api.DigestPending, api.DigestProcessing, api.DigestSubmitted, api.DigestSent,
 	api.DigestSkipped, api.DigestFailed}
 
-// digestRunsView is the page of the runs of an account.
 type digestRunsView struct {
 	Filter  url.Values // as it was asked for
 	States  []string

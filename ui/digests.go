@@ -14,7 +14,6 @@ import (
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
-// digestsView is the overview of digests.
 type digestsView struct {
 	Account  string // whose runs; empty: default
 	Paused   bool
@@ -83,7 +82,6 @@ func troubleOf(err error, byDefault bool) (status int, words string, _ error) {
 // filterText returns a text of a filter, without spaces around it.
 func filterText(in url.Values, name string) string { return clip(strings.TrimSpace(in.Get(name)), 256) }
 
-// digestPath returns the path of something of digests that an account has.
 func digestPath(what, account, id string) string {
 	return "/digests/" + what + "/" + url.PathEscape(account) + "/" + url.PathEscape(id)
 }
@@ -93,7 +91,6 @@ func digestOf(r *http.Request) (api.DigestAccount, string) {
 	return api.DigestAccount{Account: r.PathValue("account")}, r.PathValue("id")
 }
 
-// digestFormAccount returns the account of a form that makes something.
 func digestFormAccount(r *http.Request) string {
 	if account := strings.TrimSpace(r.PostForm.Get("account")); account != "" {
 		return account

@@ -14,7 +14,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// endpointForm is the page to make or to change an endpoint.
 type endpointForm struct {
 	formValues
 	ID      string // empty: a new one
@@ -29,7 +28,6 @@ func (u *UI) newEndpoint(w http.ResponseWriter, r *http.Request) error {
 	return u.showEndpointForm(w, r, "", url.Values{}, nil)
 }
 
-// showEndpointForm answers with the form.
 func (u *UI) showEndpointForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
 	refused error) error {
 	status, words, err := formTrouble(r, refused)
@@ -156,7 +154,6 @@ func (u *UI) wakeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) 
 		plural(got.Woken, "delivery is", "deliveries are"))
 }
 
-// rotateSecret replaces the secret, and shows the new one.
 func (u *UI) rotateSecret(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	seconds, err := strconv.Atoi(r.PostForm.Get("overlap"))
 	if err != nil {

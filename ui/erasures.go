@@ -7,7 +7,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// erasureView is the receipt of an erasure.
 type erasureView struct {
 	api.Erasure
 	Rows []erasedPlace

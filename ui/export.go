@@ -124,7 +124,6 @@ func newFile(to io.Writer, format string, row reflect.Type) *file {
 	return f
 }
 
-// add writes rows.
 func (f *file) add(rows reflect.Value) error {
 	for i := 0; i < rows.Len() && f.err == nil; i++ {
 		var raw []byte

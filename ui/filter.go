@@ -100,7 +100,6 @@ func readSince(s string) (time.Time, error) {
 	return readMoment(s)
 }
 
-// query returns the query of the outbox.
 func (f filter) query() api.OutboxQuery {
 	state := f.State
 	if state == api.Delayed {
@@ -124,7 +123,6 @@ func (f filter) With(s api.State) filter {
 	return f
 }
 
-// values returns the filter as parameters of a URL.
 func (f filter) values() url.Values {
 	return values(map[string]string{
 		"state": string(f.State), "account": f.Account, "lane": string(f.Lane), "tag": f.Tag, "search": f.Search,

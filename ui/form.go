@@ -184,7 +184,6 @@ func none[T comparable](v T) *T {
 	return &v
 }
 
-// limitFields are the limits of a relay.
 func limitFields() []formField {
 	return []formField{
 		{Name: "limits.perSecond", Label: "Recipients a second", Kind: "number"},

@@ -14,7 +14,6 @@ import (
 	"github.com/postroom/postroom/ui/chart"
 )
 
-// functions returns the functions of the templates.
 func functions(static *files) template.FuncMap {
 	return template.FuncMap{
 		"file": static.url,
@@ -103,7 +102,6 @@ func relative(now, t time.Time) string {
 	return span(-d) + " ago"
 }
 
-// span returns a duration as text.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Second:

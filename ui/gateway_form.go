@@ -163,7 +163,6 @@ func (u *UI) tryGateway(r *http.Request, g api.Gateway) error {
 		smtpsend.Advice(got.SMTP.Code))
 }
 
-// onGateway calls h with a gateway.
 func (u *UI) onGateway(h func(http.ResponseWriter, *http.Request, api.GatewayInfo) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		info, err := u.Gateways.Get(r.Context(), r.PathValue("id"))

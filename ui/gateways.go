@@ -7,7 +7,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// gatewaysView is the data of the gateways' page.
 type gatewaysView struct {
 	Gateways []api.GatewayInfo
 	Pager    pager

@@ -33,7 +33,6 @@ type guideView struct {
 	HTML  template.HTML
 }
 
-// guide shows a page of the documentation.
 func (p referencePages) guide(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("page")
 	name = cmp.Or(name, "index")
@@ -59,7 +58,6 @@ func picture(w http.ResponseWriter, name string) error {
 	return nil
 }
 
-// noGuide is the error about a page or picture that is not there.
 func noGuide(name string) error {
 	return fault.New(fault.NotFound, "PageNotFound", "There is no page %q; %s lists all", name, guidePath)
 }

@@ -141,7 +141,6 @@ type skip struct {
 	Count  int
 }
 
-// subscriberImport shows the progress and the result of an import.
 func (u *UI) subscriberImport(w http.ResponseWriter, r *http.Request) error {
 	v := importView{Account: r.PathValue("account")}
 	var err error

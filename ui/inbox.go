@@ -73,7 +73,6 @@ func (u *UI) enterDemo(w http.ResponseWriter, r *http.Request) error {
 	return u.enter(w, r, cookie, "/inbox", u.Audit.Login(r.Context(), who, "login", requestID(w)))
 }
 
-// inboxView is the page of the mails that were caught.
 type inboxView []CaughtMail
 
 // inbox shows the mails that were caught.
@@ -88,7 +87,6 @@ type caughtView struct {
 	Frame   string // URL of its html; empty: it has none
 }
 
-// caughtMail shows one of them.
 func (u *UI) caughtMail(w http.ResponseWriter, r *http.Request) error {
 	m, err := u.caught(r)
 	if err != nil {
@@ -112,7 +110,6 @@ func (u *UI) caughtFrame(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// caught returns the mail of a request.
 func (u *UI) caught(r *http.Request) (CaughtMail, error) {
 	mails := u.opts.Demo.Mails()
 	at := slices.IndexFunc(mails, func(m CaughtMail) bool { return m.ID == r.PathValue("id") })

@@ -40,7 +40,6 @@ type listView struct {
 	Mails []listMailView
 }
 
-// listMailView is the form of a mail of a list.
 type listMailView struct {
 	Name, Title, Hint string
 	Mail              api.ListMail
@@ -60,14 +59,12 @@ func (u *UI) list(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "list", list.Name, listView{list, mails})
 }
 
-// listFormView is the page with the public form of a list.
 type listFormView struct {
 	List    api.ListInfo
 	Form    api.ListForm
 	Trouble string // why it has none
 }
 
-// listForm shows the form of a list, to link or to embed.
 func (u *UI) listForm(w http.ResponseWriter, r *http.Request) error {
 	list, err := u.Audience.Lists.Get(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {

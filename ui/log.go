@@ -39,7 +39,6 @@ func readLogFilter(v url.Values) (logFilter, error) {
 	return f, fault.InvalidFields(wrong)
 }
 
-// query returns the query of the log.
 func (f logFilter) query() api.LogQuery {
 	return api.LogQuery{
 		Status: f.Status, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After,
@@ -50,7 +49,6 @@ func (f logFilter) query() api.LogQuery {
 // Any reports whether the filter is not empty.
 func (f logFilter) Any() bool { return f != logFilter{} }
 
-// values returns the filter as parameters of a URL.
 func (f logFilter) values() url.Values {
 	v := f.filter.values()
 	if f.Status != "" {
@@ -87,7 +85,6 @@ func (f logFilter) DeadURL() string {
 	return logFilter{Status: api.StatusDead, filter: filter{Account: f.Account, Lane: f.Lane}}.URL()
 }
 
-// logView is the data of the log's page.
 type logView struct {
 	Filter   logFilter
 	Counters api.Counters // of the filter's account and lane

@@ -16,7 +16,6 @@ import (
 	"github.com/postroom/postroom/server/people"
 )
 
-// loginView is the data of the login page.
 type loginView struct {
 	Next   string
 	Ended  bool // the session ended before a form was sent

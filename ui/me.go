@@ -102,7 +102,6 @@ func (u *UI) removeTOTP(w http.ResponseWriter, r *http.Request) error {
 	return u.changed(w, r, err, "Logins need no code any more. Your other sessions have ended.")
 }
 
-// sessionsView is the data of the page of sessions.
 type sessionsView struct{ Sessions []api.SessionInfo }
 
 // sessions shows all sessions to admins.

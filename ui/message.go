@@ -206,7 +206,6 @@ func (u *UI) complete(r *http.Request, v *messageView) error {
 	return err
 }
 
-// messagePath returns the path of a message's page.
 func messagePath(id string) string { return "/messages/" + id }
 
 func (u *UI) cancel(w http.ResponseWriter, r *http.Request, id string) error {

@@ -8,7 +8,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// outboxView is the outbox's page.
 type outboxView struct {
 	Filter  filter
 	Counted bool            // the tabs have counts: those of the account and the lane of the filter

@@ -80,7 +80,6 @@ func (v overviewView) ResultChart() (template.HTML, error) {
 	return c.HTML()
 }
 
-// step returns the time between two bars.
 func (v overviewView) step() time.Duration { return v.Bars[1].Time.Sub(v.Bars[0].Time) }
 
 // rateStates are the states of rates: the class of a chip, and words.

@@ -8,7 +8,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// rowsPerPage is the number of messages on a page.
 const rowsPerPage = 50
 
 // pager is the links to the pages of a list. In URLs and on the page, numbers start at 1.

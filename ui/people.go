@@ -57,7 +57,6 @@ func (u *UI) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values
 	return u.show(w, r, status, "people", "People", view)
 }
 
-// personView is the data of the page of a person.
 type personView struct {
 	api.PersonInfo
 	Link string // that was made just now; empty: none

@@ -49,7 +49,6 @@ func (q queueRow) PerMinuteText() string {
 	return fmt.Sprintf("%.1f", *q.PerMinute)
 }
 
-// queues shows the queues.
 func (u *UI) queues(w http.ResponseWriter, r *http.Request) error {
 	all, err := u.countQueues(r.Context())
 	if err != nil {

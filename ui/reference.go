@@ -111,7 +111,6 @@ func readReference(text []byte) (*reference, error) {
 	return ref, nil
 }
 
-// referencePages are the pages of the API's documentation.
 type referencePages struct {
 	*UI
 	read func() (*reference, error)
@@ -127,7 +126,6 @@ func newReferencePages(u *UI) referencePages {
 	})}
 }
 
-// list shows all operations.
 func (p referencePages) list(w http.ResponseWriter, r *http.Request) error {
 	ref, err := p.read()
 	if err != nil {
@@ -171,7 +169,6 @@ func (p referencePages) operation(w http.ResponseWriter, r *http.Request) error 
 	return p.show(w, r, http.StatusOK, "operation", op.Summary, v)
 }
 
-// view returns what the page of an operation shows.
 func (ref *reference) view(op *apiOperation, base string) operationView {
 	v := operationView{ID: op.OperationID, Method: op.method, Path: op.path, Summary: op.Summary,
 		About: strings.ReplaceAll(op.Description, "`", "")}
@@ -305,7 +302,6 @@ func (ref *reference) fields(s *apiSchema, prefix string, within []string) (all 
 	return all
 }
 
-// resolve follows a reference.
 func (ref *reference) resolve(s *apiSchema) *apiSchema {
 	if s != nil && s.Ref != "" {
 		return ref.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
@@ -313,7 +309,6 @@ func (ref *reference) resolve(s *apiSchema) *apiSchema {
 	return s
 }
 
-// typeOf returns the type of a schema in a few words.
 func (ref *reference) typeOf(s *apiSchema) string {
 	s = ref.resolve(s)
 	switch {

@@ -7,11 +7,9 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// presetNames are the choices of a preset.
 var presetNames = []string{"", "gmail", "office365", "ses", "sendgrid", "mailgun", "postmark", "icloud",
 	"generic"}
 
-// keptSecret is the hint of a secret.
 const keptSecret = "Never shown. Empty: the stored one stays, unless the host, port or TLS changes."
 
 // relayGroups are the fields of a relay. Names begin with at, those of the login with login.

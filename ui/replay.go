@@ -24,7 +24,6 @@ func (f replayFilter) Because(reason string) string {
 	return address("/replay", f.values())
 }
 
-// values returns the filter as parameters of a URL.
 func (f replayFilter) values() url.Values {
 	return values(map[string]string{"account": f.Account, "tag": f.Tag, "reason": f.Reason})
 }

@@ -159,7 +159,6 @@ func (t table) mailRoutes() {
 	t.closed(DashboardPath+"/", t.dashboard)
 }
 
-// accountRoutes are the pages of accounts and gateways.
 func (t table) accountRoutes() {
 	t.shared("GET /accounts", t.accounts)
 	t.closed("GET /accounts/new", t.newAccount)

@@ -13,7 +13,6 @@ import (
 // longestQuery is longer than the index accepts; the index has the better error.
 const longestQuery = 4096
 
-// searchView is the data of the search page.
 type searchView struct {
 	Q      string
 	Best   bool // best first; otherwise newest first

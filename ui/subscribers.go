@@ -15,7 +15,6 @@ import (
 // subscriptionStates are the choices of the filter.
 var subscriptionStates = []string{"subscribed", "pending", "left"}
 
-// subscribersView is the page of the subscribers of an account.
 type subscribersView struct {
 	Query  api.SubscriberQuery
 	Page   api.SubscriberPage

@@ -15,7 +15,6 @@ import (
 // suppressionReasons are the choices of the form.
 var suppressionReasons = []string{"manual", "unsubscribe", "hard_bounce", "spam_report"}
 
-// suppressionsView is the page of the suppression list.
 type suppressionsView struct {
 	Q        string                // the search: an address or a domain
 	Found    *api.SuppressionFound // all suppressions of Q, if it is an address
@@ -117,7 +116,6 @@ func (v suppressionsView) at(path, cursor string) string {
 	return address(path, values(all))
 }
 
-// suppressionVerdicts returns the effects of suppressions as text.
 func suppressionVerdicts(list []api.Suppression) []string {
 	var all []string
 	seen := map[string]bool{}
@@ -189,7 +187,6 @@ func entryFault(err error) error {
 	return &named
 }
 
-// removeSuppression removes one entry.
 func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -238,7 +235,6 @@ func (u *UI) importSuppressions(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// suppressionImport shows the progress and result of an import.
 func (u *UI) suppressionImport(w http.ResponseWriter, r *http.Request) error {
 	got, err := u.Suppressions.Progress(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// templateFormView is the editor of a template.
 type templateFormView struct {
 	ID    string // empty: a new one
 	Form  form

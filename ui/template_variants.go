@@ -33,7 +33,6 @@ func variantGroups(locales []string) (groups []formGroup) {
 	}, contentFields("added.", "as in the content")...)})
 }
 
-// content reads a content or variant.
 func (r *formReader) content(prefix string) api.TemplateContent {
 	unix := func(name string) string { return strings.ReplaceAll(r.Get(prefix+name), "\r\n", "\n") }
 	return api.TemplateContent{Subject: r.text(prefix + "subject"), PreviewText: r.text(prefix + "previewText"),

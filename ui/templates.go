@@ -14,7 +14,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// templatesPerPage is how many templates a page lists.
 const templatesPerPage = 100
 
 var templateKinds = []string{"template", "partial", "layout"}

@@ -11,7 +11,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// tokensView is the page of access tokens.
 type tokensView struct {
 	Tokens   []tokenRow
 	Pager    pager
@@ -24,7 +23,6 @@ type tokensView struct {
 	Refused  error      // why that was refused; nil: it was not
 }
 
-// tokenRow is a token in the list.
 type tokenRow struct {
 	api.TokenInfo
 	Expired bool
@@ -134,7 +132,6 @@ func (u *UI) createToken(w http.ResponseWriter, r *http.Request) error {
 	return u.showTokens(w, r, tokensView{Made: &made})
 }
 
-// rotateToken makes a token in place of another, and shows it.
 func (u *UI) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err

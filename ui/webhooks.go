@@ -48,7 +48,6 @@ func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "webhooks", "Webhooks", view)
 }
 
-// endpointView is the page of one endpoint and its deliveries.
 type endpointView struct {
 	ID         string
 	Endpoint   *api.Endpoint // nil: it is of the settings or an account

@@ -58,7 +58,6 @@ func (f accountFlags) over(a api.Account, from string, con *console) (api.Accoun
 	return a, err
 }
 
-// settingsOf are the settings of an account's own relay.
 func settingsOf(a api.Account) relaySettings {
 	return relaySettings{api.VerifyRequest{
 		SMTP: a.SMTP, OAuth2: a.OAuth2, Proxy: a.Proxy, LocalAddress: a.LocalAddress, SMTPEhloName: a.SMTPEhloName,
@@ -111,7 +110,6 @@ func (f accountFlags) dkim(a api.Account) (*api.DKIM, error) {
 	return &k, nil
 }
 
-// accountAddCmd adds an account.
 type accountAddCmd struct {
 	Account  string `arg:"" help:"Id of the account, chosen by you: letters, digits and . _ @ + -"`
 	From     string `required:"" placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
@@ -153,7 +151,6 @@ func (s *session) tryRelay(settings relaySettings) error {
 	return err
 }
 
-// accountUpdateCmd changes an account.
 type accountUpdateCmd struct {
 	Account string `arg:"" help:"Id of the account."`
 	From    string `placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
@@ -178,5 +175,4 @@ func (a *accountUpdateCmd) Run(s *session) error {
 	return s.said(info, err, "account %s: changed", info.Account.Account)
 }
 
-// errNothing is the error of an update that changes nothing.
 var errNothing = errors.New("nothing was changed: no flag says anything new")

@@ -6,7 +6,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// accountDNSCmd shows the DNS records of an account.
 type accountDNSCmd struct {
 	Account string `arg:"" help:"Id of the account."`
 	NoCheck bool   `help:"Only print what to publish; do not ask the DNS."`

@@ -18,7 +18,6 @@ func senderVerbs() []verb {
 	}
 }
 
-// sendersCmd lists the senders of an account.
 type sendersCmd struct {
 	Account string `arg:"" help:"Id of the account."`
 }
@@ -44,13 +43,11 @@ func (c *sendersCmd) Run(s *session) error {
 	return s.table(answer, err, "no senders", g, "")
 }
 
-// senderFlags name a sender of an account.
 type senderFlags struct {
 	Account string `arg:"" help:"Id of the account."`
 	Sender  string `arg:"" help:"An address, or a domain with all its addresses."`
 }
 
-// senderAddCmd adds a sender.
 type senderAddCmd struct {
 	senderFlags
 	Verify bool `help:"It may not be used until its DNS record is found, as with a token bound to the account."`
@@ -68,7 +65,6 @@ func (c *senderAddCmd) Run(s *session) error {
 	})
 }
 
-// senderVerifyCmd verifies a pending domain.
 type senderVerifyCmd struct{ senderFlags }
 
 func (c *senderVerifyCmd) Run(s *session) error {
@@ -76,7 +72,6 @@ func (c *senderVerifyCmd) Run(s *session) error {
 	return s.said(answer, err, "account %s may send as %s (%s)", clean(c.Account), answer.Sender, answer.Status)
 }
 
-// senderMailCmd sends a mail to an address.
 type senderMailCmd struct {
 	Account string `arg:"" help:"Id of the account."`
 	Sender  string `arg:"" help:"An address."`
@@ -94,7 +89,6 @@ func (c *senderMailCmd) Run(s *session) error {
 	})
 }
 
-// senderRemoveCmd removes a sender.
 type senderRemoveCmd struct{ senderFlags }
 
 func (c *senderRemoveCmd) Run(s *session) error {

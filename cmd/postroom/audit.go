@@ -10,7 +10,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// auditCmd shows the audit log.
 type auditCmd struct {
 	filter[api.AuditQuery]
 	Follow bool   `short:"f" help:"Go on with new entries until Ctrl-C."`
@@ -117,7 +116,6 @@ func (a *auditCmd) follow(s *session, q api.AuditQuery) error {
 	}
 }
 
-// print prints one entry in a line.
 func (a *auditCmd) print(s *session, e api.AuditEntry) error {
 	if s.json {
 		return s.encode(e, "")

@@ -46,7 +46,6 @@ type mailerError struct {
 	code int
 }
 
-// Unwrap gives the error itself.
 func (e *mailerError) Unwrap() error { return e.error }
 
 func (b *bounceCmd) Run(ctx context.Context, con *console) error {

@@ -114,7 +114,6 @@ func campaignFacts(c api.CampaignInfo, now time.Time) grid {
 	return g
 }
 
-// campaignContent adds what the mail of a campaign says.
 func campaignContent(g *grid, c api.CampaignContent) {
 	if c.From != nil {
 		g.add("from", strings.TrimSpace(c.From.Name+" <"+c.From.Address+">"))
@@ -159,7 +158,6 @@ func windowWords(w *api.CampaignWindow) string {
 	return text + noteIf(w.Of == "recipient", ", by the clock of each recipient")
 }
 
-// stateNumber is how many recipients are in a state.
 type stateNumber struct {
 	state string
 	n     int

@@ -199,7 +199,6 @@ func (f campaignFields) objects(p *api.CampaignPatch, con *console) error {
 	return nil
 }
 
-// campaignAddCmd adds a campaign.
 type campaignAddCmd struct {
 	Name    string `arg:"" help:"Its name, such as 'Spring news'."`
 	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
@@ -219,7 +218,6 @@ func (c *campaignAddCmd) Run(s *session) error {
 		made.Campaign.Campaign, clean(made.Account), made.Campaign.Campaign)
 }
 
-// campaignUpdateCmd changes a campaign.
 type campaignUpdateCmd struct {
 	ID              string  `arg:"" help:"Id of the campaign."`
 	Name            *string `placeholder:"TEXT" help:"Its name."`
@@ -263,7 +261,6 @@ func (c *campaignUpdateCmd) Run(s *session) error {
 	return s.said(changed, err, "campaign %s: changed", changed.Campaign.Campaign)
 }
 
-// campaignCopyCmd copies a campaign.
 type campaignCopyCmd struct {
 	Source string `arg:"" name:"id" help:"Id of the campaign."`
 	Name   string `placeholder:"TEXT" help:"Name of the copy. Default: Copy of …."`

@@ -7,7 +7,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// campaignRecipientsCmd shows the recipients of a campaign.
 type campaignRecipientsCmd struct {
 	ID string `arg:"" help:"Id of the campaign."`
 	filter[api.CampaignRecipientQuery]
@@ -70,7 +69,6 @@ func known(r api.CampaignRecipient) string {
 	return ""
 }
 
-// campaignStatsCmd shows the numbers of a campaign.
 type campaignStatsCmd struct {
 	ID string `arg:"" help:"Id of the campaign."`
 	Of int    `name:"run" placeholder:"N" help:"Only this run. Default: all runs together, each person once."`

@@ -9,7 +9,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// campaignSendCmd sends a campaign.
 type campaignSendCmd struct {
 	ID    string `arg:"" help:"Id of the campaign."`
 	At    string `placeholder:"WHEN" help:"When it begins: in 10m, 2030-12-24T08:00:00Z, or 2030-12-24T08:00, which is in its own time zone. Default: now."`
@@ -61,7 +60,6 @@ func (s *session) ran(run api.CampaignRun, err error) error {
 	})
 }
 
-// campaignRunCmd changes the state of a campaign.
 type campaignRunCmd struct {
 	ID string `arg:"" help:"Id of the campaign."`
 
@@ -73,7 +71,6 @@ func (c *campaignRunCmd) Run(s *session) error {
 	return s.ran(run, err)
 }
 
-// campaignWinnerCmd decides a test.
 type campaignWinnerCmd struct {
 	ID      string `arg:"" help:"Id of the campaign."`
 	Variant string `arg:"" help:"The variant that those get who wait for the winner."`
@@ -84,7 +81,6 @@ func (c *campaignWinnerCmd) Run(s *session) error {
 	return s.ran(run, err)
 }
 
-// campaignResendCmd sends a campaign again.
 type campaignResendCmd struct {
 	ID      string `arg:"" help:"Id of the campaign."`
 	To      string `required:"" enum:"failed,inDoubt,notOpened,newcomers" placeholder:"WHOM" help:"Who gets it: failed, inDoubt, notOpened (those who got it and are not known to have opened it) or newcomers (who subscribed since)."`
@@ -100,7 +96,6 @@ func (c *campaignResendCmd) Run(s *session) error {
 	return s.watchCampaign(c.ID)
 }
 
-// campaignWatch shows the progress.
 func campaignWatch(s *session, c byID) error { return s.watchCampaign(c.ID) }
 
 // waitWords says what a campaign waits for; empty: for nothing.

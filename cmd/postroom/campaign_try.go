@@ -27,7 +27,6 @@ func campaignCheck(s *session, c byID) error {
 	})
 }
 
-// campaignPreviewCmd shows the mail of a campaign.
 type campaignPreviewCmd struct {
 	ID      string `arg:"" help:"Id of the campaign."`
 	Person  string `arg:"" optional:"" help:"Address or id of the subscriber to fill it in for. Default: a subscriber of its lists."`
@@ -56,7 +55,6 @@ func (c *campaignPreviewCmd) Run(s *session) error {
 	})
 }
 
-// campaignTestCmd mails a campaign to given addresses.
 type campaignTestCmd struct {
 	ID      string   `arg:"" help:"Id of the campaign."`
 	Variant string   `placeholder:"ID" help:"Which variant. Default: the first."`

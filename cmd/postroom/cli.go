@@ -101,7 +101,6 @@ func readDuration(in *kong.DecodeContext, into reflect.Value) error {
 	return nil
 }
 
-// newParser returns the parser of a command line.
 func newParser(ctx context.Context, con *console, args []string) (*kong.Kong, error) {
 	verbs := needed(args)
 	parser, err := kong.New(&cli{Commands: built(verbs).Addr().Interface()},

@@ -140,7 +140,6 @@ func parseAddresses(text string) (api.Addresses, error) {
 	return out, nil
 }
 
-// oneAddress reads a flag that holds one address.
 func oneAddress(flag, text string) (api.Address, error) {
 	list, err := parseAddresses(text)
 	if err != nil || len(list) != 1 {

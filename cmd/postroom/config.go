@@ -3,7 +3,6 @@ package main
 const configHelp = `Defaults are beaten by the file, the file by the environment, the environment by flags. Secrets are masked. All faults are reported at
 once, with exit code 2, so this also checks a configuration before it is rolled out.`
 
-// configCmd prints the settings.
 type configCmd struct {
 	settingsFlags
 	JSON bool `name:"json" help:"Print them as JSON, for programs."`

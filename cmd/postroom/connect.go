@@ -159,7 +159,6 @@ type unreachable struct {
 // Error names the address and the reason.
 func (u *unreachable) Error() string { return fmt.Sprintf("no answer from %s: %v", u.base, u.err) }
 
-// Unwrap gives the reason.
 func (u *unreachable) Unwrap() error { return u.err }
 
 // naming is a transport whose errors name the address.
@@ -168,7 +167,6 @@ type naming struct {
 	base string
 }
 
-// RoundTrip implements http.RoundTripper.
 func (n naming) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := n.RoundTripper.RoundTrip(r)
 	if err != nil {

@@ -19,7 +19,6 @@ func deadVerbs() []verb {
 	}
 }
 
-// deadFlags select dead letters.
 type deadFlags struct {
 	Account        string `placeholder:"ID" help:"Of this account."`
 	AccountTrouble bool   `help:"That failed because the account was refused: its login, token, certificate or sender."`
@@ -40,7 +39,6 @@ func (f deadFlags) query(pageSize int) api.DeadLetterQuery {
 		Reason: f.Reason, PageQuery: api.PageQuery{PageSize: pageSize}}
 }
 
-// deadListCmd lists dead letters.
 type deadListCmd struct {
 	deadFlags
 	limitFlag
@@ -58,7 +56,6 @@ func (d *deadListCmd) Run(s *session) error {
 	return s.some("deadLetters", letters, more, err, "no dead letters", g)
 }
 
-// deadReasonsCmd counts dead letters by reason.
 type deadReasonsCmd struct {
 	Account string `placeholder:"ID" help:"Of this account."`
 	Tag     string `placeholder:"TAG" help:"With this tag."`
@@ -77,7 +74,6 @@ func (d *deadReasonsCmd) Run(s *session) error {
 		"send those of one again: postroom dead-letter replay --reason REASON"))
 }
 
-// deadShowCmd shows one dead letter.
 type deadShowCmd struct {
 	ID      string `arg:"" help:"Queue id of the message."`
 	Content bool   `help:"Print the message itself, as it goes to the relay."`
@@ -94,7 +90,6 @@ func (d *deadShowCmd) Run(s *session) error {
 	return s.answer(m, err, func() { s.message(m, d.dialogueFlag, time.Now()) })
 }
 
-// deadDeleteCmd deletes dead letters.
 type deadDeleteCmd struct {
 	IDs []string `arg:"" name:"id" help:"Queue ids of dead letters."`
 	Yes bool     `short:"y" help:"Do not ask."`

@@ -15,7 +15,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// digestEventCmd hands in events.
 type digestEventCmd struct {
 	Recipient string `arg:"" optional:"" help:"Your id of the reader; not with --file."`
 	ofDigests
@@ -160,7 +159,6 @@ func emptyEvent(e api.DigestEvent) bool {
 	return err == nil && string(text) == "{}"
 }
 
-// eventBatch collects events for one request.
 type eventBatch struct {
 	account string
 	events  []api.DigestEvent

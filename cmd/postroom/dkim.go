@@ -20,7 +20,6 @@ func dkimVerbs() []verb {
 	}
 }
 
-// dkimName is the name of a key's record.
 type dkimName struct {
 	Domain   string `required:"" placeholder:"NAME" help:"Domain that mail is from, such as example.com."`
 	Selector string `required:"" placeholder:"NAME" help:"Selector, chosen by you, such as s1; a new key takes a new one."`
@@ -39,7 +38,6 @@ func (n dkimName) checked() (dkimName, error) {
 	return dkimName{domain, selector}, nil
 }
 
-// dkimGenerateCmd makes a key.
 type dkimGenerateCmd struct {
 	dkimName
 	Type string `enum:"rsa,ed25519" default:"rsa" help:"rsa, or ed25519, which some receivers can't verify yet."`

@@ -39,7 +39,6 @@ type finding struct {
 	Advice  string `json:"advice,omitempty"` // what to do about it
 }
 
-// check checks one part.
 type check func(context.Context) []finding
 
 // Run runs the checks, and prints the findings of each before the next.

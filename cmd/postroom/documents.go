@@ -17,7 +17,6 @@ func documentVerbs() []verb {
 	}
 }
 
-// documentsStatusCmd shows the search index.
 type documentsStatusCmd struct{}
 
 func (d *documentsStatusCmd) Run(s *session) error {
@@ -77,7 +76,6 @@ type documentsRebuildCmd struct {
 	NoWait bool `help:"Don't wait for it; postroom documents shows how far it is."`
 }
 
-// rebuildPoll is the interval at which the progress of a rebuild is read.
 const rebuildPoll = 300 * time.Millisecond
 
 func (d *documentsRebuildCmd) Run(s *session) error {

@@ -72,10 +72,8 @@ type unfound struct {
 	listing string
 }
 
-// Unwrap gives the error itself.
 func (u *unfound) Unwrap() error { return u.error }
 
-// explainFailure explains a response of Postroom.
 func explainFailure(f *api.Failure, listing string) string {
 	message := inCommands(strings.TrimSuffix(clean(f.Problem.Message), "."))
 	if !strings.Contains(message, "postroom ") {

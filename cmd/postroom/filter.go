@@ -42,7 +42,6 @@ func filterOf[Q any](without ...string) filter[Q] {
 	return filter[Q]{Given: reflect.New(reflect.StructOf(fields)).Interface()}
 }
 
-// selects reports whether a flag is given.
 func (f filter[Q]) selects() bool {
 	for _, v := range reflect.ValueOf(f.Given).Elem().Fields() {
 		if !v.IsNil() {

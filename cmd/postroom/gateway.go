@@ -74,7 +74,6 @@ func settingsOfGateway(g api.Gateway) relaySettings {
 	return s
 }
 
-// into puts settings into a gateway.
 func (s relaySettings) into(g api.Gateway) api.Gateway {
 	r := relayOf(s)
 	if r.Auth == nil {
@@ -106,7 +105,6 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 	return &next
 }
 
-// gatewayAddCmd adds a gateway.
 type gatewayAddCmd struct {
 	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
 	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
@@ -135,7 +133,6 @@ func (g *gatewayAddCmd) Run(s *session) error {
 	return s.said(answer, err, "gateway %s: %s", answer.Gateway, created[answer.State])
 }
 
-// gatewayUpdateCmd changes a gateway.
 type gatewayUpdateCmd struct {
 	Gateway string  `arg:"" help:"Id of the gateway."`
 	Name    *string `placeholder:"TEXT" help:"Its name in lists."`

@@ -104,7 +104,6 @@ func (f listFields) patch(con *console, was api.List) (api.ListPatch, error) {
 	return p, err
 }
 
-// words reports whether the flags have words of a mail.
 func (f listFields) words() bool {
 	return f.ConfirmationWords != listMailFlags{} || f.WelcomeWords != listMailFlags{}
 }
@@ -132,7 +131,6 @@ func (f listMailFlags) mail(con *console, flag string, template *string, was *ap
 	return &mail, err
 }
 
-// listAddCmd adds a list.
 type listAddCmd struct {
 	Name    string `arg:"" help:"Its name, such as 'Weekly news'."`
 	ID      string `placeholder:"ID" help:"Its id, a label of a host name: letters a-z, digits and hyphens. Default: made from the name."`
@@ -152,7 +150,6 @@ func (l *listAddCmd) Run(s *session) error {
 		made.OptIn)
 }
 
-// listUpdateCmd changes a list.
 type listUpdateCmd struct {
 	ID   string  `arg:"" help:"Id of the list."`
 	Name *string `placeholder:"TEXT" help:"Its name."`

@@ -46,7 +46,6 @@ func lastWord(m api.LoggedMessage) string {
 	return doubtful(cmp.Or(m.Reason, failed, m.Response), m.InDoubt)
 }
 
-// logStatsCmd counts mail.
 type logStatsCmd struct {
 	Account string   `placeholder:"ID" help:"Only the mail of this account."`
 	Lane    api.Lane `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Only the mail of this lane: transactional or bulk."`

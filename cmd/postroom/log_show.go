@@ -10,7 +10,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// logShowCmd shows one message of the log.
 type logShowCmd struct {
 	ID         string `arg:"" help:"Queue id of the message."`
 	Content    bool   `xor:"view" help:"Print the message itself, as it goes to the relay."`
@@ -53,7 +52,6 @@ func (s *session) bytes(raw []byte, err error) error {
 	return err
 }
 
-// grid returns the header or the parts of a message.
 func (l *logShowCmd) grid(m api.MessageParts) grid {
 	if l.Headers {
 		g := newGrid("field", "value")
@@ -73,7 +71,6 @@ func (l *logShowCmd) grid(m api.MessageParts) grid {
 	return g
 }
 
-// deliveriesAbout returns the webhook deliveries of a message.
 func deliveriesAbout(m api.MessageDeliveries) grid {
 	g := newGrid("event", "endpoint", "delivery", "status", "attempts", "answer")
 	for _, d := range m.Deliveries {

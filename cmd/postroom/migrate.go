@@ -85,7 +85,6 @@ type migrationReport struct {
 	Rows    []migrationRow `json:"rows"`
 }
 
-// migrationRow is one thing of a migration.
 type migrationRow struct {
 	Kind  string   `json:"kind"`
 	ID    string   `json:"id"`
@@ -103,7 +102,6 @@ const (
 	notTaken  = "not taken"
 )
 
-// migration is one run.
 type migration struct {
 	*session
 	flags    *migrateCmd
@@ -113,7 +111,6 @@ type migration struct {
 	report   migrationReport
 }
 
-// row adds a row to the report.
 func (m *migration) row(kind, id, state string, notes ...string) {
 	m.report.Rows = append(m.report.Rows, migrationRow{kind, id, state, notes})
 }
@@ -157,7 +154,6 @@ func (m *migration) unfit(u emailengine.Unfit) error {
 	return nil
 }
 
-// show prints the report.
 func (m *migration) show(queue emailengine.Queue) error {
 	g, count, lacking := newGrid("what", "id", "result", "not taken"), map[string]int{}, false
 	for _, r := range m.report.Rows {

@@ -148,7 +148,6 @@ func (m *migration) settings() error {
 // errUnset says that the settings are not there yet, as Postroom does of other things.
 var errUnset = &api.Failure{Problem: api.Problem{StatusCode: 404}}
 
-// settingsChanged returns the names of the settings that would change.
 func settingsChanged(old, wanted api.Settings) (names []string) {
 	from, to := reflect.ValueOf(old), reflect.ValueOf(wanted)
 	for i := range to.NumField() {
@@ -174,7 +173,6 @@ func (m *migration) allLists() error {
 	return nil
 }
 
-// listRow names a blocklist with its size.
 func listRow(l api.Blocklist) string { return fmt.Sprintf("%s: %d", l.ListID, l.Count) }
 
 // list imports a blocklist while it is read.

@@ -128,7 +128,6 @@ func fieldHelp(f reflect.StructField, help string) string {
 	return help
 }
 
-// plainType returns what a type points to.
 func plainType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -212,7 +211,6 @@ func (s *session) fieldValue(w operationWord, v reflect.Value) (any, error) {
 	return value, nil
 }
 
-// setPart sets a value in an object.
 func setPart(in map[string]any, path []string, value any) error {
 	for i, name := range path[:len(path)-1] {
 		if in[name] == nil {

@@ -22,7 +22,6 @@ func outboxVerbs() []verb {
 	}
 }
 
-// outboxListCmd lists messages.
 type outboxListCmd struct {
 	filter[api.OutboxQuery]
 	limitFlag

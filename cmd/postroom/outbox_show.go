@@ -10,7 +10,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// outboxShowCmd shows one message.
 type outboxShowCmd struct {
 	ID      string `arg:"" help:"Queue id of the message."`
 	Content bool   `help:"Print the message itself, as it goes to the relay."`
@@ -148,7 +147,6 @@ func (c *console) line(name, value string) {
 	}
 }
 
-// stamp returns a time and its distance.
 func stamp(t, now time.Time) string { return t.Local().Format(time.DateTime) + ", " + moment(t, now) }
 
 func recipientGrid(recipients []api.RecipientStatus) grid {

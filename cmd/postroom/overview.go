@@ -62,7 +62,6 @@ func overviewNow(o api.Overview, now time.Time) grid {
 	return g
 }
 
-// overviewPeriod lists the sums of the period.
 func overviewPeriod(o api.Overview) grid {
 	g := newGrid("days", "accepted", "sent", "failed", "bounced", "bounces", "complaints")
 	t := o.Total
@@ -74,7 +73,6 @@ func overviewPeriod(o api.Overview) grid {
 	return g
 }
 
-// rateStates are the states of rates in words.
 var rateStates = map[string]string{"good": "good", "few": "too few to judge", "high": "high",
 	"over": "over the limit"}
 

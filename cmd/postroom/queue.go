@@ -19,7 +19,6 @@ func queueVerbs() []verb {
 // queueNames are all queues, in the order of their rows.
 var queueNames = []string{"submit", "bulk", "notify", "documents", "digests"}
 
-// queueStatusCmd shows queues.
 type queueStatusCmd struct {
 	Queues []string `arg:"" optional:"" name:"queue" enum:"submit,bulk,notify,documents,digests" help:"Queues: submit (mail, both lanes), bulk (its bulk lane alone), notify (webhooks), documents, digests. Default: all."`
 }
@@ -56,7 +55,6 @@ func queueGrid(all []api.QueueStatus) grid {
 	return g
 }
 
-// perMinute returns the pace of a queue in words.
 func perMinute(q api.QueueStatus) string {
 	if q.PerMinute == nil {
 		return "-"
@@ -64,7 +62,6 @@ func perMinute(q api.QueueStatus) string {
 	return strconv.FormatFloat(*q.PerMinute, 'f', 1, 64)
 }
 
-// queueSwitchCmd pauses or resumes a queue.
 type queueSwitchCmd struct {
 	Queue string `arg:"" optional:"" default:"submit" enum:"submit,bulk,notify,documents,digests" help:"submit (mail, both lanes; the default), bulk (its bulk lane alone), notify (webhooks), documents or digests."`
 

@@ -22,7 +22,6 @@ func quotaFields[Q any](quota *Q) map[string]*int {
 	return fields
 }
 
-// quotaWords returns a quota as text.
 func quotaWords(quota *api.Quota) string {
 	var words []string
 	for name, n := range maps.All(quotaFields(quota)) {

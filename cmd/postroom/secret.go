@@ -75,7 +75,6 @@ func (s *secretRotateCmd) Run(ctx context.Context, con *console) error {
 	return err
 }
 
-// secretSigningCmd prints the signing secret of webhooks.
 type secretSigningCmd struct{ settingsFlags }
 
 // Run prints the secret, alone on standard output.

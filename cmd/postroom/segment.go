@@ -52,7 +52,6 @@ func segmentFacts(one api.SegmentInfo, now time.Time) grid {
 	return g
 }
 
-// segmentAddCmd adds a segment.
 type segmentAddCmd struct {
 	Name    string `arg:"" help:"Its name, such as 'Large customers'."`
 	Rule    string `required:"" placeholder:"JSON" help:"The rule: a term, or terms joined by and, or, not."`
@@ -86,7 +85,6 @@ func warned(one api.SegmentInfo) string {
 	return text
 }
 
-// segmentUpdateCmd changes a segment.
 type segmentUpdateCmd struct {
 	ID   string  `arg:"" help:"Id of the segment."`
 	Name *string `placeholder:"TEXT" help:"Its name."`

@@ -87,7 +87,6 @@ func (c *sendCmd) Run(s *session) error {
 	return cmp.Or(s.answer(out, nil, func() {}), notSent)
 }
 
-// describeAnswer returns the response to a submit in one line.
 func describeAnswer(a api.SubmitAnswer) string {
 	switch {
 	case a.Idempotency != nil && a.Idempotency.Status == "HIT":

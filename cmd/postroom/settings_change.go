@@ -30,7 +30,6 @@ func settingNames() string {
 	return strings.Join(names, ", ")
 }
 
-// settingsGetCmd shows settings.
 type settingsGetCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Settings, such as deliveryAttempts. Default: all."`
 }
@@ -60,7 +59,6 @@ func (g *settingsGetCmd) Run(s *session) error {
 	return s.answer(shown, nil, func() { s.show(rows) })
 }
 
-// settingsSetCmd changes settings.
 type settingsSetCmd struct {
 	Changes []string `arg:"" name:"name=value" help:"A setting and its value, such as deliveryAttempts=5, or a file after @. Nothing after = empties it."`
 }

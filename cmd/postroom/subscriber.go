@@ -92,7 +92,6 @@ type subscriberFields struct {
 	Attribute []string `sep:"none" placeholder:"NAME=VALUE" help:"An attribute; may be repeated. What looks like a number, true, false, null (which removes it) or a JSON list is one; quoted it is text."`
 }
 
-// attributes returns the attributes of the flags.
 func (f subscriberFields) attributes() (map[string]any, error) {
 	var all map[string]any
 	for _, text := range f.Attribute {
@@ -142,7 +141,6 @@ func subscriptions(lists []string) []api.SubscriptionRequest {
 	return all
 }
 
-// subscriberAddCmd adds a subscriber.
 type subscriberAddCmd struct {
 	Email string `arg:"" help:"Address."`
 	ofAccount
@@ -178,7 +176,6 @@ func (s *session) subscribed(sub api.Subscriber, err error) error {
 	})
 }
 
-// subscriberUpdateCmd changes a subscriber.
 type subscriberUpdateCmd struct {
 	who
 	Email *string `placeholder:"ADDRESS" help:"Another address."`
@@ -205,7 +202,6 @@ func (c *subscriberUpdateCmd) Run(s *session) error {
 	return s.said(sub, err, "%s %s: changed", sub.ID, clean(sub.Email))
 }
 
-// subscriberDeleteCmd deletes a subscriber.
 type subscriberDeleteCmd struct {
 	who
 	Yes bool `short:"y" help:"Do not ask."`
@@ -217,7 +213,6 @@ func (c *subscriberDeleteCmd) Run(s *session) error {
 	return deleting(s, c.Yes, "subscriber", c.Who, " with all subscriptions and their proofs", do, nil)
 }
 
-// subscriberSubscribeCmd puts a subscriber on lists.
 type subscriberSubscribeCmd struct {
 	who
 	List []string `arg:"" name:"list" help:"Ids of lists, each alone or as ID=STATE: subscribed, which needs --source on a list of double opt-in, or pending."`

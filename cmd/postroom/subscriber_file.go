@@ -16,7 +16,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// subscribersImportCmd imports a file.
 type subscribersImportCmd struct {
 	File string `arg:"" help:"CSV file with a line of headings (email, name, locale, tz, tags, attributes.NAME), or JSONL if its name ends in .jsonl or .ndjson; -: standard input."`
 	ofAccount
@@ -99,7 +98,6 @@ func (c *subscribersImportCmd) Run(s *session) error {
 	return s.done(answer, answer.Bad > 0 || answer.State != "done", func() { s.sayImport(answer) })
 }
 
-// sayImport says what became of an import.
 func (s *session) sayImport(answer api.SubscriberImport) {
 	s.say("%s: %d added, %d changed, %d known already, %d repeated, %d left out",
 		plural(answer.Lines, "line"), answer.Added, answer.Changed, answer.Known, answer.Repeated, answer.Bad)
@@ -121,7 +119,6 @@ func (s *session) sayImport(answer api.SubscriberImport) {
 	s.badLines(answer.Errors, answer.Bad)
 }
 
-// badLines prints the first of the bad lines of a file.
 func (s *session) badLines(first []api.BadLine, all int) {
 	for _, bad := range first {
 		s.note("line %d: %s", bad.Line, clean(bad.Reason))
@@ -143,7 +140,6 @@ func (c *subscribersImportCmd) brokenOff(s *session, o api.SubscriberImportOptio
 		plural(so.Lines, "line"), o.ID)
 }
 
-// subscribersExportCmd exports subscribers.
 type subscribersExportCmd struct {
 	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
 	filter[api.SubscriberQuery]

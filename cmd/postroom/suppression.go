@@ -32,7 +32,6 @@ func (f scopeFlags) scope() api.SuppressionScope {
 	return api.SuppressionScope{Account: f.Account, List: f.List}
 }
 
-// suppressionFlags choose suppressions.
 type suppressionFlags struct {
 	filter[api.SuppressionQuery]
 	Instance bool `help:"Only those of the whole instance, not those of accounts and lists."`
@@ -50,7 +49,6 @@ func (f suppressionFlags) query() (api.SuppressionQuery, error) {
 	return q, err
 }
 
-// suppressionsListCmd lists suppressions.
 type suppressionsListCmd struct {
 	suppressionFlags
 	limitFlag
@@ -150,7 +148,6 @@ func verdicts(list []api.Suppression) []string {
 	return all
 }
 
-// suppressionsAddCmd adds suppressions.
 type suppressionsAddCmd struct {
 	Whom []string `arg:"" help:"Addresses; or domains, as @example.com."`
 	scopeFlags

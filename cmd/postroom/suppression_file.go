@@ -17,7 +17,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// suppressionsImportCmd imports a file.
 type suppressionsImportCmd struct {
 	File string `arg:"" help:"CSV file; -: standard input. With a line of headings (address or email, domain, reason, account, list, expires, source, …), or addresses alone."`
 	scopeFlags
@@ -104,7 +103,6 @@ func (c *console) open(name string) (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-// suppressionsExportCmd exports suppressions.
 type suppressionsExportCmd struct {
 	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
 	suppressionFlags

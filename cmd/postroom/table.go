@@ -112,7 +112,6 @@ func (g grid) draw(width int) string {
 var spare = []string{"attempts", "account", "evidence", "source", "processed", "paused", "completed",
 	"second factor", "from", "accounts", "browser"}
 
-// without returns the grid without a column.
 func (g grid) without(column int) grid {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), column, column+1) }
 	out := grid{headings: cut(g.headings), rows: make([][]string, len(g.rows))}
@@ -298,5 +297,4 @@ func clip(s string, n int) string {
 	return strings.TrimRight(string(r[:n-1]), " ") + "…"
 }
 
-// seconds formats an age in seconds.
 func seconds(age float64) string { return span(time.Duration(age * float64(time.Second))) }

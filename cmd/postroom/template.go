@@ -39,7 +39,6 @@ func templatesGrid(list []api.TemplateRow, now time.Time) grid {
 
 func templateAccount(account *string) string { return *cmp.Or(account, new("-")) }
 
-// templateShowCmd shows one template.
 type templateShowCmd struct {
 	Template string `arg:"" help:"Id of the template."`
 	Version  int    `placeholder:"N" help:"An earlier version."`
@@ -92,7 +91,6 @@ func addContent(g *grid, prefix string, c api.TemplateContent) {
 	g.fact(prefix+"text", clip(c.Text, 2000))
 }
 
-// isDir reports whether there is a directory of this name.
 func isDir(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()

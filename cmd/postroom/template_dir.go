@@ -28,7 +28,6 @@ const (
 	localesDir   = "locales"
 )
 
-// templateHead is the content of template.json.
 type templateHead struct {
 	ID          string  `json:"id,omitempty"`
 	Account     *string `json:"account,omitempty"`
@@ -116,7 +115,6 @@ type part struct {
 	line      bool // the line break at the end is the file's
 }
 
-// parts returns the parts of c.
 func parts(c *api.TemplateContent, format string) []part {
 	html := htmlFile
 	if format == "markdown" {
@@ -128,7 +126,6 @@ func parts(c *api.TemplateContent, format string) []part {
 	}
 }
 
-// readContent reads one variant.
 func readContent(dir string) (c api.TemplateContent, format string, err error) {
 	format = "html"
 	markdown, err := readIfThere(filepath.Join(dir, markdownFile))

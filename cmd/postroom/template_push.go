@@ -11,7 +11,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// templatePushCmd stores a template of a directory.
 type templatePushCmd struct {
 	Dir string `arg:"" help:"Directory with subject.txt, preview.txt, html.hbs (or html.md.hbs), text.hbs, sample.json, template.json and locales/de/…; none of them is required."`
 	ID  string `name:"id" placeholder:"ID" help:"Store it under this id. Default: that of template.json, else the directory's name."`
@@ -68,7 +67,6 @@ func wholePatch(req api.TemplateRequest) api.TemplatePatch {
 	}
 }
 
-// templatePullCmd writes a template into a directory.
 type templatePullCmd struct {
 	Template string `arg:"" help:"Id of the template."`
 	Dir      string `arg:"" help:"Directory, made if it isn't there. Files of a template in it are replaced."`

@@ -8,7 +8,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// templateRenderCmd renders a template.
 type templateRenderCmd struct {
 	Template string `arg:"" help:"Id of the template; or a directory with one, as its path: ./order."`
 	As       string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`

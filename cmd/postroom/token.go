@@ -32,7 +32,6 @@ func tokensGrid(list []api.TokenInfo, now time.Time) grid {
 	return g
 }
 
-// tokenCreateCmd makes a token.
 type tokenCreateCmd struct {
 	Description string        `arg:"" help:"What it is for, such as 'web shop'."`
 	Scope       []api.Scope   `enum:"api,send,smtp,outbox,lists,campaigns,digests,metrics,admin,*" placeholder:"SCOPE" help:"What it may do: send, smtp, outbox, lists, campaigns, digests, metrics, api (all but tokens and settings; the default) or admin. Several by commas."`

@@ -9,7 +9,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// maxPage is the largest page of the API.
 const maxPage = 1000
 
 // session is the context of a command that uses the API of a running Postroom.
@@ -144,7 +143,6 @@ func first[Q, Row any, Out api.Paged[Row]](
 	return &firstCmd[Q, Row, Out]{filter: filterOf[Q](), route: route, key: key, grid: grid}
 }
 
-// all returns all rows of a list.
 func all[In, Row any, Out api.Paged[Row]](s *session, route api.Call[In, Out], in In) ([]Row, error) {
 	rows := []Row{}
 	for row, err := range api.All(s, s.client, route, in) {
@@ -161,7 +159,6 @@ type limitFlag struct {
 	Limit int `short:"n" default:"20" help:"Rows at most; 0: all."`
 }
 
-// pageSize returns the size of the pages to request.
 func (l limitFlag) pageSize(most int) int {
 	if l.Limit == 0 {
 		return most

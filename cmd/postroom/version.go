@@ -20,7 +20,6 @@ func version() string {
 	return info.Main.Version
 }
 
-// versionCmd prints the version.
 type versionCmd struct {
 	JSON bool `name:"json" help:"Print it as JSON, for programs."`
 }

@@ -62,7 +62,6 @@ func (s *session) follow(id string) (ending, error) {
 	}
 }
 
-// ended prints how a message ended.
 func (s *session) ended(e ending) (ending, error) {
 	switch e.State {
 	case "sent":

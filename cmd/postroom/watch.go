@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// outboxWatchCmd shows the outbox as it changes.
 type outboxWatchCmd struct {
 	filter[api.OutboxQuery]
 	Interval time.Duration `default:"1s" help:"Time between two looks."`
@@ -167,7 +166,6 @@ func messageLine(id, state string, m api.OutboxMessage, why string) string {
 	return line
 }
 
-// queueLine returns a queue in one line.
 func queueLine(q api.QueueStatus) string {
 	j := q.Jobs
 	line := fmt.Sprintf("%-7s waiting %d · active %d · scheduled %d · delayed %d · failed %d", q.Queue, j.Waiting+j.Paused,

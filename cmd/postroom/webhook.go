@@ -34,7 +34,6 @@ func endpointsGrid(list []api.Endpoint, now time.Time) grid {
 	return g
 }
 
-// webhookAddCmd adds an endpoint.
 type webhookAddCmd struct {
 	Endpoint    string            `arg:"" name:"url" help:"Where events are sent, such as https://shop.example.com/hooks."`
 	Event       []string          `placeholder:"TYPE" help:"Event types, such as messageSent,messageFailed. Default: all."`
@@ -80,7 +79,6 @@ func (w *webhookTestCmd) Run(s *session) error {
 	})
 }
 
-// webhookDeliveriesCmd shows deliveries.
 type webhookDeliveriesCmd struct {
 	ID string `arg:"" help:"Id of the endpoint."`
 	filter[api.DeliveryQuery]

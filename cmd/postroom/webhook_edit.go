@@ -37,7 +37,6 @@ func endpointGrid(e api.Endpoint, now time.Time) grid {
 	return g
 }
 
-// endpointState returns the state of an endpoint as text.
 func endpointState(e api.Endpoint, now time.Time) string {
 	switch {
 	case e.DisabledReason != "":

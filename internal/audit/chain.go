@@ -90,7 +90,6 @@ func splitID(id string) (ms, n int64) {
 	return ms, n
 }
 
-// maxProblems is how many problems a verification reports.
 const maxProblems = 100
 
 // verification checks a chain, entry by entry.

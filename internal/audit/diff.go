@@ -35,7 +35,6 @@ func diff(before, after, asked any) []api.AuditChange {
 	return bounded(all)
 }
 
-// asked returns the fields of a request.
 func asked(request any) []api.AuditChange {
 	wanted := flat(request)
 	var all []api.AuditChange

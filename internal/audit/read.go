@@ -92,7 +92,6 @@ func isID(s string) bool {
 	return s != "" && len(s) < 40 && strings.Trim(s, "0123456789-") == "" && strings.Count(s, "-") == 1
 }
 
-// matches reports whether an entry is one of a query.
 func matches(q api.AuditQuery, e api.AuditEntry) bool {
 	o := api.AuditObject{}
 	if e.Object != nil {

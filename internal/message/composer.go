@@ -50,7 +50,6 @@ func linesOf(source string) *lines {
 	return &lines{source: source, body: body, plain: plain, escapes: escapes}
 }
 
-// part returns a text as a part.
 func (s *shared) part(kind, text string) *part {
 	p := &part{kind: kind, parameters: []parameter{{name: "charset", value: "utf-8"}}, lines: s.cut(text)}
 	plain, escapes, size := true, 0, 0

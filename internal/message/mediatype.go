@@ -105,7 +105,6 @@ func cleanFilename(filename string) string {
 	return filename
 }
 
-// hasControl reports whether s has a control character.
 func hasControl(s string) bool {
 	return strings.IndexFunc(s, unicode.IsControl) >= 0 || !utf8.ValidString(s)
 }

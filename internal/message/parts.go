@@ -111,7 +111,6 @@ func (p Part) Disposition() string {
 	return mime.FormatMediaType("attachment", map[string]string{"filename": name})
 }
 
-// read sets the text of a part.
 func (p *Part) read(body io.Reader) {
 	text, _ := io.ReadAll(body) // after an error: the bytes before it
 	p.Size = len(text)
@@ -154,7 +153,6 @@ func readable(err error) bool {
 	return err == nil || gomessage.IsUnknownCharset(err) || gomessage.IsUnknownEncoding(err)
 }
 
-// fieldsOf returns the fields of a header in their order.
 func fieldsOf(h gomessage.Header) []HeaderField {
 	var all []HeaderField
 	for fields := h.Fields(); fields.Next() && len(all) < mostFields; {

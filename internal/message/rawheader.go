@@ -229,7 +229,6 @@ func (h *rawHeader) checkMIME(f *faults) {
 	}
 }
 
-// values returns the values of all fields of the name.
 func (h *rawHeader) values(name string) (values []string) {
 	for _, field := range h.fields {
 		if field.name == strings.ToLower(name) {

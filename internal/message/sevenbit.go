@@ -240,7 +240,6 @@ func FindParts(body []byte, boundary string) iter.Seq2[int, int] {
 	}
 }
 
-// withoutLineEnd returns a text without its last line end.
 func withoutLineEnd(text []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 }

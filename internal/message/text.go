@@ -51,7 +51,6 @@ func Steady(value string) bool {
 	return !blank
 }
 
-// read returns the text of html.
 func (t *textWriter) read(source string) string {
 	source = source[:min(len(source), maxHTMLRead)]
 	t.items = itemsOf(source)
@@ -189,7 +188,6 @@ func (t *textWriter) close(name string) {
 	}
 }
 
-// image writes the description of an image.
 func (t *textWriter) image(token xhtml.Token) {
 	t.link.pictured = t.link.pictured || token.Data == "img" && attribute(token, "src") != "" && !isPixel(token)
 	if alt := strings.TrimSpace(attribute(token, "alt")); alt != "" {

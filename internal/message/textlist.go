@@ -10,7 +10,6 @@ import (
 // maxIndent bounds the indentation of lists in lists.
 const maxIndent = 40
 
-// list is an open list.
 type list struct {
 	ordered bool
 	next    int // number of the next item

@@ -76,7 +76,6 @@ func attachmentPart(a Attachment, index int) *part {
 	return p
 }
 
-// has reports whether the part's type has a parameter.
 func (p *part) has(parameterName string) bool {
 	return slices.ContainsFunc(p.parameters, func(q parameter) bool { return q.name == parameterName })
 }

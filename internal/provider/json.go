@@ -146,7 +146,6 @@ func asText(v any) string {
 	return ""
 }
 
-// firstText returns the text of the first key that has one.
 func (o object) firstText(keys ...string) string {
 	for _, key := range keys {
 		if s := o.text(key); s != "" {
@@ -168,7 +167,6 @@ func (o object) list(key string) []any {
 	return l
 }
 
-// objects returns the objects in the array under a key.
 func (o object) objects(key string) []object {
 	var found []object
 	for _, v := range o.list(key) {

@@ -140,7 +140,6 @@ func mailgunEvent(o object) Event {
 // mailgunCodes are the codes of Mailgun's suppression list.
 var mailgunCodes = map[int]Reason{605: ReasonBounced, 606: ReasonUnsubscribed, 607: ReasonSpam}
 
-// mailgunFailure returns the outcome of a failed event.
 func mailgunFailure(severity, reason string, code int) outcome {
 	if severity == "temporary" {
 		return Mailgun.means("temporary")

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// localLayouts are how a local time is written.
 var localLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05"}
 
 var errAt = errors.New("must be a time such as 2026-12-24T08:00, or with an offset 2026-12-24T08:00:00+01:00")

@@ -113,7 +113,6 @@ func (c Cadence) checkApart() (wrong fault.Fields) {
 	return wrong
 }
 
-// days returns the weekdays of a weekly cadence.
 func (c Cadence) days() [7]bool {
 	if c.Weekdays == [7]bool{} {
 		return [7]bool{time.Monday: true}
@@ -121,5 +120,4 @@ func (c Cadence) days() [7]bool {
 	return c.Weekdays
 }
 
-// day returns the day of the month of a monthly cadence.
 func (c Cadence) day() int { return max(c.Day, 1) }

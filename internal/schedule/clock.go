@@ -36,7 +36,6 @@ func ParseClock(text string) (Clock, error) {
 // String returns the clock as ParseClock reads it.
 func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60) }
 
-// valid reports whether the clock is a time of the day.
 func (c Clock) valid() bool { return c >= 0 && c < perDay }
 
 // long matches days and weeks in a duration.

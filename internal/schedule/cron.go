@@ -70,7 +70,6 @@ func ParseCron(text string) (Cron, error) {
 	return c, nil
 }
 
-// parse reads one field.
 func (f cronField) parse(text string) (all set, err error) {
 	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
 		s, err := f.parsePart(part)
@@ -121,7 +120,6 @@ func (f cronField) parsePart(text string) (all set, err error) {
 	return all, nil
 }
 
-// number reads a number or a name.
 func (f cronField) number(text string) (int, error) {
 	if i := slices.Index(f.names, text); i >= 0 {
 		return f.least + i, nil

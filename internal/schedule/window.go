@@ -113,7 +113,6 @@ func (w Window) length() int64 {
 	return perDay
 }
 
-// begins reports whether the window begins on a day of the week.
 func (w Window) begins(day int) bool { return w.Days[day] || w.Days == [7]bool{} }
 
 // floorDiv returns a/b, rounded down. b is positive.

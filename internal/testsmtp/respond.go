@@ -89,7 +89,6 @@ func (s *Server) times(address string) int {
 	return s.seen[address]
 }
 
-// cannedReply is a believable reply with the given code.
 func cannedReply(code int) string {
 	words := map[int]string{
 		421: "4.3.2 Service shutting down",

@@ -272,7 +272,6 @@ func (s *Server) enlist(conn net.Conn) bool {
 	}
 }
 
-// keep takes a message in.
 func (s *Server) keep(m Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,6 @@ type session struct {
 	body   bytes.Buffer
 }
 
-// errOver ends a session.
 var errOver = errors.New("session over")
 
 func newSession(s *Server, conn net.Conn, number int) *session {

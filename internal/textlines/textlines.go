@@ -11,6 +11,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -212,7 +213,6 @@ func (l *Reader) take(b []byte) {
 	_, _ = l.r.Discard(len(b)) // they are there
 }
 
-// isUnit reports whether a text begins with a code unit.
 func (l *Reader) isUnit(text []byte, c byte) bool {
 	switch {
 	case len(text) < l.width:
@@ -231,7 +231,6 @@ func (l *Reader) unit(a, b byte) rune {
 	return rune(a) | rune(b)<<8
 }
 
-// decoded returns a line in UTF-8.
 func (l *Reader) decoded(line []byte) ([]byte, error) {
 	if l.width == 2 {
 		return l.narrow(line)
@@ -269,16 +268,13 @@ func (l *Reader) narrow(line []byte) ([]byte, error) {
 	text := make([]byte, 0, len(line))
 	for i := 0; i < len(line); i += 2 {
 		r := l.unit(line[i], line[i+1])
-		switch {
-		case r >= 0xd800 && r < 0xdc00 && i+3 < len(line): // the first half of a pair
-			low := l.unit(line[i+2], line[i+3])
-			if low < 0xdc00 || low > 0xdfff {
+		if utf16.IsSurrogate(r) {
+			if i += 2; i < len(line) {
+				r = utf16.DecodeRune(r, l.unit(line[i], line[i+1]))
+			}
+			if r <= 0xffff { // no pair
 				return nil, ErrCharset
 			}
-			r = (r-0xd800)<<10 + (low - 0xdc00) + 0x10000
-			i += 2
-		case r >= 0xd800 && r <= 0xdfff:
-			return nil, ErrCharset
 		}
 		text = utf8.AppendRune(text, r)
 	}

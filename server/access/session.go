@@ -203,7 +203,6 @@ func (a *Access) alive(ctx context.Context, s session, now time.Time) (bool, err
 	return t != nil && !t.expired(now), err
 }
 
-// info returns a session as the API shows it.
 func (l listed) info(life time.Duration, current *Grant, now time.Time) api.SessionInfo {
 	s := api.SessionInfo{ID: l.hash[:shownHash], Person: l.Person, TokenID: l.Token, Account: l.Account,
 		Created:  time.UnixMilli(l.Created).UTC(),

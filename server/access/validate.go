@@ -13,7 +13,6 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// validate returns all wrong fields of a request for a token.
 func validate(req api.TokenRequest, now time.Time) error {
 	var wrong fault.Fields
 	switch {

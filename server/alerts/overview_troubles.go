@@ -81,7 +81,6 @@ func (o *Overview) troubles(ctx context.Context, out *api.Overview) error {
 	return nil
 }
 
-// ownTroubles fills in the troubles of one account.
 func (o *Overview) ownTroubles(ctx context.Context, out *api.Overview) error {
 	a, err := o.Account(ctx, out.Account)
 	switch {

@@ -76,7 +76,6 @@ func decide(now time.Time, stood *state, f *finding, quiet time.Duration) decisi
 	return passing(now, *stood, *f, quiet)
 }
 
-// state returns the state of the alert of a finding.
 func (f finding) state(since, now time.Time) state {
 	return state{Alert: api.Alert{Alert: f.alert, Queue: f.queue, Text: f.text, Value: round(f.value),
 		Threshold: round(f.threshold), Since: since}, Judged: now}

@@ -81,7 +81,6 @@ func (s store) read(ctx context.Context) (seen, error) {
 	return got, nil
 }
 
-// standing returns the standing alerts.
 func (s store) standing(ctx context.Context) (map[string]entry, error) {
 	rows, err := s.client.HGetAll(ctx, alertsKey()).Result()
 	if err != nil {

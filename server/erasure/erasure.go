@@ -153,7 +153,6 @@ func (e *Erasures) Get(ctx context.Context, bound, id string) (api.Erasure, erro
 	return e.shown(r)
 }
 
-// shown returns a record as the API shows it.
 func (e *Erasures) shown(r record) (api.Erasure, error) {
 	text, err := json.Marshal(r.Counts)
 	if err == nil {

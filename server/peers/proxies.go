@@ -94,7 +94,6 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// trusts reports whether an address is that of a trusted proxy.
 func (p *Proxies) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(p.trusted, func(n netip.Prefix) bool { return n.Contains(addr) })
 }

@@ -42,7 +42,6 @@ type hasher struct {
 	none    string // the hash of a password that nobody knows
 }
 
-// newHasher returns a hasher. memory is that of [Options].
 func newHasher(memory uint32) hasher {
 	c := usual
 	c.memory = cmp.Or(memory, c.memory)

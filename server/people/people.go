@@ -44,7 +44,6 @@ type record struct {
 	Epoch string `json:"epoch"`
 }
 
-// info returns a person as the API shows it.
 func (r *record) info() api.PersonInfo {
 	p := api.PersonInfo{Person: r.Name, Role: r.Role, Accounts: r.Accounts, Identity: r.Identity,
 		Alias: r.Alias, Disabled: r.Disabled,

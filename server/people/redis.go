@@ -76,7 +76,6 @@ func (s store) load(ctx context.Context, name string) (*record, string, error) {
 	return r, text, err
 }
 
-// open returns the record of a sealed text.
 func (s store) open(name, text string) (*record, error) {
 	plain, err := s.ring.Open(text, recordName(name))
 	if err != nil {

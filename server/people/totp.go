@@ -127,7 +127,6 @@ func (p *People) Confirm(ctx context.Context, name, code string, now time.Time) 
 	return api.RecoveryCodes{RecoveryCodes: codes}, nil
 }
 
-// newCodes returns recovery codes, and their hashes.
 func newCodes() (codes, hashes []string) {
 	for range recoveryCodes {
 		code := rand.Text()[:16]

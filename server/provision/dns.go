@@ -75,7 +75,6 @@ func (p *Provisioner) AccountDNS(ctx context.Context, id string, check bool) (ap
 	return z.answer, nil
 }
 
-// spfTerms returns the SPF terms for the relays of an account.
 func (p *Provisioner) spfTerms(ctx context.Context, a api.Account) ([]string, error) {
 	var terms []string
 	add := func(preset, host string) {

@@ -95,7 +95,6 @@ func (s *session) mailParams(t *transaction, params []param) reply {
 	return reply{}
 }
 
-// rcpt adds a recipient.
 func (s *session) rcpt(_ context.Context, arg string) reply {
 	if !s.t.begun || s.t.body != nil {
 		return badSequence
@@ -146,7 +145,6 @@ func normal(address, who, enhanced string, utf8 bool) (string, reply) {
 	return address, reply{}
 }
 
-// request returns the transaction as a submit.
 func (t *transaction) request(l *login, content []byte) api.SubmitRequest {
 	return api.SubmitRequest{
 		Account: l.account, KeyRequired: l.keyRequired, Bound: l.bound, Token: l.quotaID, TokenQuota: l.quota,

@@ -186,7 +186,6 @@ func (i *Inlet) listen(setting, address string, l listener) (err error) {
 	return nil
 }
 
-// proxySetting returns the name of the setting of the PROXY protocol.
 func (i *Inlet) proxySetting() string {
 	if i.bounces != nil {
 		return "bounce.proxyProtocol"

@@ -41,7 +41,6 @@ var (
 		text: "Message refused: a line break other than CRLF stands beside a dot at the start of a line"}
 )
 
-// tooLarge refuses a message beyond the limit.
 func tooLarge(limit int64) reply {
 	return reply{code: 552, enhanced: "5.3.4",
 		text: fmt.Sprintf("The message is too large; the limit is %d octets", limit)}

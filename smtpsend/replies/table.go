@@ -33,7 +33,6 @@ var table = sync.OnceValue(func() []*entry {
 	return all
 })
 
-// parse reads a table.
 func parse(text string) ([]*entry, error) {
 	var all []*entry
 	lines := strings.Split(strings.ReplaceAll(text, "\n ", " "), "\n")

@@ -13,7 +13,6 @@ import (
 	_ "github.com/oapi-codegen/runtime" // which the generated client uses
 )
 
-// client is Client.
 var client *ClientWithResponses
 
 func main() {

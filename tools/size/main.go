@@ -127,7 +127,6 @@ func (h *census) visit(path string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// goFile counts one file of Go.
 func (h *census) goFile(path, name string) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -171,7 +170,6 @@ func (h *census) goFile(path, name string) error {
 	return nil
 }
 
-// importsEnd is where the imports of a file end.
 func importsEnd(file *ast.File) token.Pos {
 	end := file.Name.End()
 	for _, d := range file.Decls {
@@ -271,7 +269,6 @@ func (h *census) figures(p typed) []figure {
 	}
 }
 
-// report prints the figures beside their bounds.
 func report(figures []figure, bounds map[string]int) error {
 	var wrong []string
 	for _, f := range figures {

@@ -40,13 +40,11 @@ type Point struct {
 	Values []int
 }
 
-// series is a series in the legend.
 type series struct {
 	Number      int // of its pattern, from 1
 	Name, Total string
 }
 
-// legend returns the series with their totals.
 func legend(names []string, sums []float64) []series {
 	all := make([]series, len(names))
 	for i, name := range names {
@@ -74,13 +72,11 @@ type mark struct {
 	At, Form   string // for the script, which puts the time of the viewer's zone in place of Text
 }
 
-// row is a row of the table.
 type row struct {
 	At, Text string // At: of a time
 	Cells    []string
 }
 
-// barsView is what the template shows.
 type barsView struct {
 	ID, Title, Summary string
 	Series             []series
@@ -256,7 +252,6 @@ func heading(step time.Duration) string {
 	return fmt.Sprintf("%d days from", step/day)
 }
 
-// totals returns the series with their totals as text.
 func totals(all []series) string {
 	words := make([]string, len(all))
 	for i, s := range all {

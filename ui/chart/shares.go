@@ -38,7 +38,6 @@ type band struct {
 	Bars          []bar
 }
 
-// sharesView is what the template shows.
 type sharesView struct {
 	ID, Title, Summary string
 	Series             []series

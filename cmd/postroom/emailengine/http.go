@@ -20,7 +20,6 @@ import (
 // pageSize is the largest page of EmailEngine's API.
 const pageSize = 1000
 
-// maxAnswer bounds an answer.
 const maxAnswer = 256 << 20
 
 // apiSource is the API of an EmailEngine. It shows no secrets and no content of queued mail.
@@ -53,7 +52,6 @@ func (r *refused) Error() string {
 	return text
 }
 
-// get requests a path.
 func (s *apiSource) get(ctx context.Context, path string, query url.Values, at any) (err error) {
 	defer func() {
 		if err != nil {

@@ -97,7 +97,6 @@ type envelope struct {
 	To   api.OneOrMany[string] `json:"to"`
 }
 
-// message reads the message of a job.
 func (s *redisSource) message(ctx context.Context, id string) (Message, error) {
 	hash, err := s.db.HMGet(ctx, s.key("bull:submit:"+id), "data", "opts", "atm", "attemptsMade").Result()
 	if err != nil {

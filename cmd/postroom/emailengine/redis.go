@@ -16,7 +16,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// redisSource is the Redis of an EmailEngine.
 type redisSource struct {
 	db     *redis.Client
 	prefix string // of keys, with its colon

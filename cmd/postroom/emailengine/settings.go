@@ -9,7 +9,6 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// settingNames are the settings that are read.
 func settingNames() []string {
 	return slices.Concat([]string{"webhooks", "webhookEvents", "webhooksCustomHeaders", "webhooksEnabled",
 		"deliveryAttempts", "queueKeep", "ignoreMailCertErrors", "proxyEnabled", "proxyUrl"},
@@ -38,7 +37,6 @@ func get[T any](v values, name string) (value T) {
 	return value
 }
 
-// relays returns what the settings say of all relays.
 func (v values) relays(o opener) relays {
 	r := relays{opener: o, anyCertificate: get[bool](v, "ignoreMailCertErrors")}
 	if get[bool](v, "proxyEnabled") {

@@ -56,7 +56,6 @@ type Unfit struct {
 	Why  string
 }
 
-// Error implements error.
 func (u *Unfit) Error() string { return u.Kind + " " + u.ID + ": " + u.Why }
 
 // Blocked is an address of a blocklist.

@@ -183,7 +183,6 @@ func (i *Issuer) role(values []string) api.Role {
 	return ""
 }
 
-// discover returns what the issuer says of itself.
 func (i *Issuer) discover(ctx context.Context) (*oidc.Provider, error) {
 	i.mu.Lock()
 	p, age := i.provider, i.o.Now().Sub(i.asked)
