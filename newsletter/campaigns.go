@@ -77,7 +77,8 @@ func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (
 func (c *Campaigns) takeNumber(ctx context.Context, id string) (uint32, error) {
 	n, err := audience.TakeNumber(ctx, c.DB, numbersKey(), id)
 	if err == nil && n > mostNumber {
-		err = fault.New(fault.Conflict, "TooManyCampaigns", "This Postroom has had %d campaigns, which is the most", n)
+		err = fault.New(fault.Conflict, "TooManyCampaigns",
+			"This Postroom has had %d campaigns, which is the most", n)
 	}
 	return n, err
 }
