@@ -1,9 +1,13 @@
 package app_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,12 +95,12 @@ func TestStoppedBeforeItsDot(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, testredis.Server(t), verb, nil)
-			s.first.Freeze(t)
+			freeze(t, s.first)
 			s.slow.Open()
 			apptest.Spawn(t, s.set)
 			s.other.Wait(1)
 			apptest.Eventually(t, "the message is gone", func() bool { return s.record("state") == "" })
-			s.first.Thaw(t)
+			thaw(t, s.first)
 			apptest.Eventually(t, "the stopped process gives its connection up",
 				func() bool { return s.relay.Open() == 0 })
 			s.end(0, 1, false)
@@ -113,13 +117,13 @@ func TestStoppedAfterItsDot(t *testing.T) {
 		t.Run(inDoubt, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, testredis.Server(t), "DOT", map[string]string{"delivery.inDoubt": inDoubt})
-			s.first.Freeze(t)
+			freeze(t, s.first)
 			s.slow.Open()
 			s.relay.Wait(1)
 			apptest.Spawn(t, s.set)
 			apptest.Eventually(t, "the message is done, or set aside",
 				func() bool { st := s.record("state"); return st == "" || st == "failed" })
-			s.first.Thaw(t)
+			thaw(t, s.first)
 			s.end(1, others, true)
 		})
 	}
@@ -148,11 +152,11 @@ func TestStoppedAlone(t *testing.T) {
 	t.Parallel()
 	// half of the lease is for recording the answer
 	s := newStage(t, testredis.Server(t), "DOT", map[string]string{"delivery.lease": "8s"})
-	s.first.Freeze(t)
+	freeze(t, s.first)
 	s.slow.Open()
 	s.relay.Wait(1)
 	s.waitForLease(-time.Second)
-	s.first.Thaw(t)
+	thaw(t, s.first)
 	apptest.Empty(t, s.first.Client)
 	s.end(1, 0, false)
 }
@@ -162,10 +166,10 @@ func TestStoppedForLessThanItsLease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, testredis.Server(t), "DATA", map[string]string{"delivery.lease": "10s"})
 	second := apptest.Spawn(t, s.set)
-	s.first.Freeze(t)
+	freeze(t, s.first)
 	s.slow.Open()
 	s.waitForLease(6 * time.Second)
-	s.first.Thaw(t)
+	thaw(t, s.first)
 	apptest.Empty(t, second.Client)
 	s.end(1, 0, false)
 }
@@ -199,12 +203,33 @@ func TestStoppedBetweenMarkAndDot(t *testing.T) {
 	line.Delay(2 * time.Second) // the mark is set at Redis; its answer is delayed for long enough
 	s.slow.Open()
 	apptest.Eventually(t, "the mark is set", func() bool { return s.record("doubt") != "" })
-	s.first.Freeze(t)
+	freeze(t, s.first)
 	apptest.Spawn(t, s.set)
 	s.other.Wait(1)
 	line.Up()
-	s.first.Thaw(t)
+	thaw(t, s.first)
 	apptest.Eventually(t, "the stopped process gives its connection up",
 		func() bool { return s.relay.Open() == 0 })
 	s.end(0, 1, true)
+}
+
+// freeze stops the process and waits until it has stopped.
+func freeze(t *testing.T, p *apptest.Process) {
+	t.Helper()
+	if err := p.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	apptest.Eventually(t, "the process stands still", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Cmd.Process.Pid))
+		_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name of the program
+		return err != nil || bytes.HasPrefix(state, []byte("T"))
+	})
+}
+
+// thaw continues the process.
+func thaw(t *testing.T, p *apptest.Process) {
+	t.Helper()
+	if err := p.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -128,6 +128,20 @@ func (b *bed) read(ctx context.Context) (r reading, err error) {
 // each measures what do costs for each of n messages, until Postroom has nothing left to do about them. The
 // rate is that of do.
 func (b *bed) each(ctx context.Context, n int, do func() error) (values, error) {
+	var took time.Duration
+	got, err := b.costs(ctx, float64(n), func() error {
+		began := time.Now()
+		if err := do(); err != nil {
+			return err
+		}
+		took = time.Since(began)
+		return b.settled(ctx)
+	})
+	return append(values{{rate, float64(n) / took.Seconds()}}, got...), err
+}
+
+// costs measures what is used while do runs, for each of n.
+func (b *bed) costs(ctx context.Context, n float64, do func() error) (values, error) {
 	before, err := b.read(ctx)
 	if err != nil {
 		return nil, err
@@ -136,29 +150,19 @@ func (b *bed) each(ctx context.Context, n int, do func() error) (values, error) 
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
 	if err := do(); err != nil {
-		return nil, err
-	}
-	took := time.Since(began)
-	if err := b.settled(ctx); err != nil {
 		return nil, err
 	}
 	if err := stop(); err != nil {
 		return nil, err
 	}
 	after, err := b.read(ctx)
-	return append(values{{rate, float64(n) / took.Seconds()}}, costs(before, after, float64(n))...), err
-}
-
-// costs are the differences of two readings, for each of n.
-func costs(a, b reading, n float64) values {
 	return values{
-		{"Postroom, µs", float64((b.postroom - a.postroom).Microseconds()) / n},
-		{"Redis, µs", float64((b.redis - a.redis).Microseconds()) / n},
-		{"Redis commands", float64(b.commands-a.commands) / n},
-		{"scripts", float64(b.scripts-a.scripts) / n},
-	}
+		{"Postroom, µs", float64((after.postroom - before.postroom).Microseconds()) / n},
+		{"Redis, µs", float64((after.redis - before.redis).Microseconds()) / n},
+		{"Redis commands", float64(after.commands-before.commands) / n},
+		{"scripts", float64(after.scripts-before.scripts) / n},
+	}, err
 }
 
 // record writes the profiles of what runs until stop is called, if they are wanted.

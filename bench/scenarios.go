@@ -21,23 +21,8 @@ func atRest(ctx context.Context, b *bed, _ int) (values, error) {
 	if err := rig.Wait(ctx, 5*time.Second); err != nil {
 		return nil, err
 	}
-	before, err := b.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	stop, err := b.record()
-	if err != nil {
-		return nil, err
-	}
-	if err := rig.Wait(ctx, restFor); err != nil {
-		return nil, err
-	}
-	if err := stop(); err != nil {
-		return nil, err
-	}
-	after, err := b.read(ctx)
-	return append(costs(before, after, restFor.Seconds()),
-		value{"memory, MB", float64(b.postroom.Memory()) / 1e6}), err
+	got, err := b.costs(ctx, restFor.Seconds(), func() error { return rig.Wait(ctx, restFor) })
+	return append(got, value{"memory, MB", float64(b.postroom.Memory()) / 1e6}), err
 }
 
 // accept measures submits while the queue is paused, and the memory of what waits.
@@ -97,28 +82,17 @@ func steadily(perSecond int) func(context.Context, *bed, int) (values, error) {
 		if _, err := rig.Steadily(ctx, first, perSecond, b.submitNow); err != nil {
 			return nil, err
 		}
-		before, err := b.read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		stop, err := b.record()
-		if err != nil {
-			return nil, err
-		}
 		n := perSecond * int(steadyFor.Seconds())
-		took, err := rig.Steadily(ctx, n, perSecond, b.submitNow)
+		var took rig.Quantiles
+		got, err := b.costs(ctx, float64(n), func() (err error) {
+			took, err = rig.Steadily(ctx, n, perSecond, b.submitNow)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		if err := stop(); err != nil {
-			return nil, err
-		}
-		after, err := b.read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return append(costs(before, after, float64(n)), millis("submit p50, ms", took.P50),
-			millis("submit p99, ms", took.P99)), b.arrived(ctx, first+n)
+		return append(got, millis("submit p50, ms", took.P50), millis("submit p99, ms", took.P99)),
+			b.arrived(ctx, first+n)
 	}
 }
 

@@ -75,18 +75,12 @@ func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (
 
 // takeNumber gives a campaign the next number.
 func (c *Campaigns) takeNumber(ctx context.Context, id string) (uint32, error) {
-	n, err := c.DB.Client().HIncrBy(ctx, numbersKey(), "last", 1).Result()
-	if err == nil {
-		err = c.DB.Client().HSet(ctx, numbersKey(), strconv.FormatInt(n, 10), id).Err()
-	}
-	if err != nil {
-		return 0, redisdb.Failed(err, "take a number for campaign %s", id)
-	}
-	if n > mostNumber {
-		return 0, fault.New(fault.Conflict, "TooManyCampaigns",
+	n, err := audience.TakeNumber(ctx, c.DB, numbersKey(), id)
+	if err == nil && n > mostNumber {
+		err = fault.New(fault.Conflict, "TooManyCampaigns",
 			"This Postroom has had %d campaigns, which is the most", n)
 	}
-	return uint32(n), nil
+	return n, err
 }
 
 // idOf makes an id of a name, which is not one that the form of the pages has.

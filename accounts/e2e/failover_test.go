@@ -97,7 +97,7 @@ func (row silentRow) run(t *testing.T) {
 	}
 	own.Wait(mails / 10)
 	apptest.Eventually(t, "all messages leave", func() bool { // it takes seconds
-		n := len(apptest.RecipientsOf(relays))
+		n := len(recipientsOf(relays))
 		back.Store(row.back > 0 && n >= row.back)
 		return n >= mails
 	})
@@ -105,20 +105,20 @@ func (row silentRow) run(t *testing.T) {
 	if row.back > 0 {
 		before := relays[0].Count()
 		apptest.Eventually(t, "mail returns to a relay that works again", func() bool {
-			if len(apptest.RecipientsOf(relays)) >= sent {
+			if len(recipientsOf(relays)) >= sent {
 				submit(0, "shop", fmt.Sprintf("later%d@example.net", sent))
 				sent++
 			}
 			return relays[0].Count() > before
 		})
 		apptest.Eventually(t, "the other messages leave, too",
-			func() bool { return len(apptest.RecipientsOf(relays)) >= sent })
+			func() bool { return len(recipientsOf(relays)) >= sent })
 	}
-	to := apptest.RecipientsOf(relays)
+	to := recipientsOf(relays)
 	if slices.Sort(to); len(to) != sent || len(slices.Compact(slices.Clone(to))) != sent {
 		t.Errorf("%d messages, sent to %s", sent, strings.Join(to, " "))
 	}
-	if to := apptest.RecipientsOf([]*testsmtp.Server{own}); len(to) != mails/10 || slices.ContainsFunc(to,
+	if to := recipientsOf([]*testsmtp.Server{own}); len(to) != mails/10 || slices.ContainsFunc(to,
 		func(to string) bool { return !strings.HasPrefix(to, "other") }) {
 		t.Errorf("the relay of another account got mail for %s", strings.Join(to, " "))
 	}
@@ -159,4 +159,14 @@ func (row silentRow) gateways(t *testing.T, client *api.Client, account, first s
 		Email: account + "@example.com", Gateways: routes}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// recipientsOf returns to whom relays took mail.
+func recipientsOf(relays []*testsmtp.Server) (to []string) {
+	for _, relay := range relays {
+		for _, m := range relay.Messages() {
+			to = append(to, m.To...)
+		}
+	}
+	return to
 }

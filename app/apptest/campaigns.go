@@ -129,21 +129,13 @@ func Follow(t *testing.T, base, method string, link *regexp.Regexp, m testsmtp.M
 	if found == nil {
 		t.Fatalf("no link %s in\n%s", link, text)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, base+found[1], strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
-	}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = res.Body.Close()
-	if res.StatusCode >= http.StatusBadRequest {
-		t.Fatalf("%s %s: %d", method, found[1], res.StatusCode)
+	}}
+	answer := answered(t, client, method, base+found[1], body, "Content-Type", "application/x-www-form-urlencoded",
+		"User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	if answer.Status >= http.StatusBadRequest {
+		t.Fatalf("%s %s: %d", method, found[1], answer.Status)
 	}
 }
 

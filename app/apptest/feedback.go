@@ -3,7 +3,6 @@ package apptest
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 )
 
@@ -37,20 +36,9 @@ func FeedbackSettings(t *testing.T) map[string]string {
 // Tell posts a provider's webhook and checks that it is accepted.
 func Tell(t *testing.T, url, name, body string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/webhooks/provider/"+name,
-		strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-Webhook-Token", TellSecret)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := answer.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", name, answer.Status)
+	answer := answered(t, http.DefaultClient, http.MethodPost, url+"/webhooks/provider/"+name, body,
+		"X-Webhook-Token", TellSecret)
+	if answer.Status != http.StatusOK {
+		t.Fatalf("%s: %d", name, answer.Status)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/mail"
 	"net/smtp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,16 +16,6 @@ import (
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
-
-// RecipientsOf returns to whom relays took mail.
-func RecipientsOf(relays []*testsmtp.Server) (to []string) {
-	for _, relay := range relays {
-		for _, m := range relay.Messages() {
-			to = append(to, m.To...)
-		}
-	}
-	return to
-}
 
 // DKIMKey returns a DKIM private key.
 func DKIMKey(t *testing.T) string {
@@ -43,26 +34,39 @@ type Visited struct {
 	Body   string
 }
 
+// ask sends a request with a body and with headers as pairs.
+func ask(t *testing.T, client *http.Client, method, url, body string, headers ...string) (Visited, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pair := range slices.Chunk(headers, 2) {
+		req.Header.Set(pair[0], pair[1])
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return Visited{}, err
+	}
+	defer res.Body.Close() //nolint:errcheck // read to its end
+	text, err := io.ReadAll(res.Body)
+	return Visited{res.StatusCode, res.Header, string(text)}, err
+}
+
+// answered is ask for requests that must have an answer.
+func answered(t *testing.T, client *http.Client, method, url, body string, headers ...string) Visited {
+	t.Helper()
+	v, err := ask(t, client, method, url, body, headers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // Stranger asks for a page of the public archive, with headers as pairs.
 func Stranger(t *testing.T, base, path string, headers ...string) Visited {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close() //nolint:errcheck // read to its end
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Visited{res.StatusCode, res.Header, string(body)}
+	return answered(t, http.DefaultClient, http.MethodGet, base+path, "", headers...)
 }
 
 func (v Visited) Has(t *testing.T, parts ...string) {
@@ -74,39 +78,10 @@ func (v Visited) Has(t *testing.T, parts ...string) {
 	}
 }
 
-func (v Visited) HasNot(t *testing.T, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if strings.Contains(v.Body, part) {
-			t.Errorf("%q in\n%s", part, v.Body)
-		}
-	}
-}
-
 // SendSMTP submits a message over SMTP without TLS.
 func SendSMTP(a *app.App, content []byte) error {
-	c, err := smtp.Dial(a.Addrs().SMTP)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for _, step := range []func() error{
-		func() error { return c.Auth(smtp.PlainAuth("", "default", a.Token(), "127.0.0.1")) },
-		func() error { return c.Mail("shop@example.com") },
-		func() error { return c.Rcpt("ann@example.net") },
-	} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	w, err := c.Data()
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(content); err != nil {
-		return err
-	}
-	return w.Close()
+	return smtp.SendMail(a.Addrs().SMTP, smtp.PlainAuth("", "default", a.Token(), "127.0.0.1"),
+		"shop@example.com", []string{"ann@example.net"}, content)
 }
 
 // News returns a mail of a list.
@@ -131,24 +106,13 @@ func Header(t *testing.T, m testsmtp.Message, name string) string {
 // AsRecipient sends a request as a recipient's programs do, and returns status and body.
 func AsRecipient(t *testing.T, a *app.App, method, link, form string) (int, string) {
 	t.Helper()
-	path := strings.TrimPrefix(link, "https://mail.example.com")
-	req, err := http.NewRequestWithContext(t.Context(), method, a.URL()+path, strings.NewReader(form))
-	if err != nil {
-		t.Fatal(err)
-	}
+	var headers []string
 	if form != "" {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		headers = []string{"Content-Type", "application/x-www-form-urlencoded"}
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(body)
+	v := answered(t, http.DefaultClient, method, a.URL()+strings.TrimPrefix(link, "https://mail.example.com"),
+		form, headers...)
+	return v.Status, v.Body
 }
 
 func To(name string) api.Addresses { return api.Addresses{{Address: name + "@example.net"}} }

@@ -2,13 +2,11 @@ package apptest
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -31,26 +29,18 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// Look gets a page.
+// Look gets a page. Without an answer the status is 0, and the body says why.
 func Look(t *testing.T, url, token string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var headers []string
 	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+		headers = []string{"Authorization", "Bearer " + token}
 	}
-	answer, err := http.DefaultClient.Do(req)
+	v, err := ask(t, http.DefaultClient, http.MethodGet, url, "", headers...)
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer answer.Body.Close() //nolint:errcheck // read to its end
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return answer.StatusCode, string(text)
+	return v.Status, v.Body
 }
 
 // asProcess is the variable that makes this test binary run Postroom instead of tests. It has the settings as
@@ -93,7 +83,7 @@ func serve(settings string) error {
 
 // Process is a Postroom that a test may kill.
 type Process struct {
-	cmd     *exec.Cmd
+	Cmd     *exec.Cmd
 	URL     string // of the API; empty: none
 	Monitor string // of health and metrics separate from the API; empty: none
 	Client  *api.Client
@@ -111,14 +101,14 @@ func Spawn(t *testing.T, set map[string]string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{cmd: exec.Command(os.Args[0]), Ended: make(chan error, 1)} //nolint:gosec // this binary
-	p.cmd.Env = append(os.Environ(), asProcess+"="+string(raw))
-	p.cmd.Stderr = t.Output()
-	out, err := p.cmd.StdoutPipe()
+	p := &Process{Cmd: exec.Command(os.Args[0]), Ended: make(chan error, 1)} //nolint:gosec // this binary
+	p.Cmd.Env = append(os.Environ(), asProcess+"="+string(raw))
+	p.Cmd.Stderr = t.Output()
+	out, err := p.Cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := p.Cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Kill)
@@ -126,7 +116,7 @@ func Spawn(t *testing.T, set map[string]string) *Process {
 	if err != nil {
 		t.Fatalf("Postroom did not start: %v", err)
 	}
-	go func() { p.Ended <- p.cmd.Wait() }()
+	go func() { p.Ended <- p.Cmd.Wait() }()
 	p.URL, p.Monitor, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 	p.Client = api.NewClient(p.URL, TestToken, nil)
 	return p
@@ -134,8 +124,8 @@ func Spawn(t *testing.T, set map[string]string) *Process {
 
 // Kill ends the process as a crash would. It has no effect on an ended one.
 func (p *Process) Kill() {
-	if p.cmd.ProcessState == nil && p.Ended != nil {
-		_ = p.cmd.Process.Kill() // it may have just ended by itself
+	if p.Cmd.ProcessState == nil && p.Ended != nil {
+		_ = p.Cmd.Process.Kill() // it may have just ended by itself
 		<-p.Ended
 		p.Ended = nil
 	}
@@ -144,7 +134,7 @@ func (p *Process) Kill() {
 // Stop sends the process a signal to end and waits until it has.
 func (p *Process) Stop(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -172,27 +162,6 @@ func SettingsFor(t *testing.T, redis string, relay *testsmtp.Server) map[string]
 	return map[string]string{
 		"redis.url": redis, "data": filepath.Join(t.TempDir(), "data"), "smtp": relay.URL(),
 		"from": "app@example.com", "delivery.lease": "4s",
-	}
-}
-
-// Freeze stops the process and waits until it has stopped.
-func (p *Process) Freeze(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	Eventually(t, "the process stands still", func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-		_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name of the program
-		return err != nil || bytes.HasPrefix(state, []byte("T"))
-	})
-}
-
-// Thaw continues the process.
-func (p *Process) Thaw(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -64,19 +64,6 @@ func (r *Receiver) Wait(t *testing.T, kind event.Type) event.Message {
 	}
 }
 
-// Told returns the messages that webhooks of a type are about.
-func (r *Receiver) Told(kind event.Type) []string {
-	r.Mu.Lock()
-	defer r.Mu.Unlock()
-	var ids []string
-	for _, h := range r.Got {
-		if h.Event == kind && !slices.Contains(ids, h.Data.QueueID) {
-			ids = append(ids, h.Data.QueueID)
-		}
-	}
-	return ids
-}
-
 // About returns how many messages of a set have a webhook of a type.
 func (r *Receiver) About(kind event.Type, ids map[string]bool) int {
 	r.Mu.Lock()

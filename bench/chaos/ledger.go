@@ -88,18 +88,25 @@ func (l *ledger) open(p plan) {
 	l.stories[p.number] = &story{plan: p, copies: map[string][]time.Time{}, doubts: -1}
 }
 
-// about runs a change of one story, and notes it when it says something. Unknown numbers are an oddity.
-func (l *ledger) about(number int, change func(*story) string) {
+// of runs a change of the thing with a number, and notes it when it says something. Unknown numbers are an
+// oddity.
+func of[T any](l *ledger, all []*T, number int, odd string, change func(*T) (notes *[]note, text string)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if number < 0 || number >= len(l.stories) || l.stories[number] == nil {
-		l.oddities = append(l.oddities, fmt.Sprintf("message %d came up, which nobody submitted", number))
+	if number < 0 || number >= len(all) || all[number] == nil {
+		l.oddities = append(l.oddities, fmt.Sprintf(odd, number))
 		return
 	}
-	s := l.stories[number]
-	if text := change(s); text != "" {
-		s.notes = append(s.notes, note{time.Now(), text})
+	if notes, text := change(all[number]); text != "" {
+		*notes = append(*notes, note{time.Now(), text})
 	}
+}
+
+// about runs a change of one story, as of.
+func (l *ledger) about(number int, change func(*story) string) {
+	of(l, l.stories, number, "message %d came up, which nobody submitted", func(s *story) (*[]note, string) {
+		return &s.notes, change(s)
+	})
 }
 
 // note adds a line to the story of a message.

@@ -68,8 +68,11 @@ func newMailings(people, campaigns int) mailings {
 func person(n int) string { return fmt.Sprintf("p%d@%s", n, domain) }
 
 // personOf reads the number off the address of a person; -1 if it is none.
-func personOf(address string) int {
-	digits, ok := strings.CutPrefix(strings.TrimSuffix(address, "@"+domain), "p")
+func personOf(address string) int { return numberIn(address, "p") }
+
+// numberIn reads the number after a prefix off an address; -1 if there is none.
+func numberIn(address, prefix string) int {
+	digits, ok := strings.CutPrefix(strings.TrimSuffix(address, "@"+domain), prefix)
 	n, err := strconv.Atoi(digits)
 	if !ok || err != nil {
 		return -1
@@ -102,18 +105,11 @@ func (l *ledger) mailing(number int) {
 	l.mailings.all[number] = &mailing{number: number, asked: time.Now(), mails: map[int][]copied{}}
 }
 
-// ofMailing runs a change of one campaign, and notes it when it says something.
+// ofMailing runs a change of one campaign, as of.
 func (l *ledger) ofMailing(number int, change func(*mailing) string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if number < 0 || number >= len(l.mailings.all) || l.mailings.all[number] == nil {
-		l.oddities = append(l.oddities, fmt.Sprintf("campaign %d came up, which nobody sent", number))
-		return
-	}
-	m := l.mailings.all[number]
-	if text := change(m); text != "" {
-		m.notes = append(m.notes, note{time.Now(), text})
-	}
+	of(l, l.mailings.all, number, "campaign %d came up, which nobody sent", func(m *mailing) (*[]note, string) {
+		return &m.notes, change(m)
+	})
 }
 
 // shuts notes that no mail of a campaign may begin from now on, and opens that it may again.

@@ -59,14 +59,7 @@ func reader(n int) string { return "d" + strconv.Itoa(n) }
 func readerAddress(n int) string { return reader(n) + "@" + domain }
 
 // readerOf reads the number off the address of a reader; -1 if it is none.
-func readerOf(address string) int {
-	digits, ok := strings.CutPrefix(strings.TrimSuffix(address, "@"+domain), "d")
-	n, err := strconv.Atoi(digits)
-	if !ok || err != nil {
-		return -1
-	}
-	return n
-}
+func readerOf(address string) int { return numberIn(address, "d") }
 
 // noticeKey is the idempotency key of an event of digests.
 func noticeKey(number int) string { return "notice-" + strconv.Itoa(number) }
@@ -178,17 +171,13 @@ func (l *ledger) handsIn(number int, e api.DigestEvent) {
 	l.digests.all[number] = &notice{number: number, reader: readerOf(e.Email), category: e.Category}
 }
 
-// ofNotice runs a change of an event of digests, and notes it.
+// ofNotice runs a change of an event of digests, as of.
 func (l *ledger) ofNotice(number int, change func(*notice) string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if number < 0 || number >= len(l.digests.all) || l.digests.all[number] == nil {
-		l.oddities = append(l.oddities, fmt.Sprintf("event %d of digests came up, which nobody handed in", number))
-		return
-	}
-	n := l.digests.all[number]
-	l.digests.told++
-	n.notes = append(n.notes, note{time.Now(), change(n)})
+	of(l, l.digests.all, number, "event %d of digests came up, which nobody handed in",
+		func(n *notice) (*[]note, string) {
+			l.digests.told++
+			return &n.notes, change(n)
+		})
 }
 
 // answeredNotice notes the answer to an event of digests.

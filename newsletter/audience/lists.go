@@ -90,7 +90,7 @@ func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.List
 	if err := l.account(ctx, in.Account); err != nil {
 		return api.ListInfo{}, err
 	}
-	number, err := l.takeNumber(ctx, in.ListID)
+	number, err := TakeNumber(ctx, l.db, numbersKey(), in.ListID)
 	if err != nil {
 		return api.ListInfo{}, err
 	}
@@ -127,12 +127,7 @@ func checkList(in *api.List) error {
 	if !listIDs.MatchString(in.ListID) {
 		wrong.Add("listId", "must be a label of a host name: up to 63 letters a-z, digits and hyphens")
 	}
-	switch {
-	case strings.TrimSpace(in.Name) == "":
-		wrong.Add("name", "is required")
-	case !message.IsLine(in.Name):
-		wrong.Add("name", "must be one line without control characters")
-	}
+	checkName(in.Name, &wrong)
 	if in.OptIn != optInDouble && in.OptIn != optInSingle {
 		wrong.Add("optIn", "must be double or single")
 	}
@@ -147,6 +142,16 @@ func checkList(in *api.List) error {
 	return fault.InvalidFields(wrong)
 }
 
+// checkName checks the name of a list or a segment.
+func checkName(name string, wrong *fault.Fields) {
+	switch {
+	case strings.TrimSpace(name) == "":
+		wrong.Add("name", "is required")
+	case !message.IsLine(name):
+		wrong.Add("name", "must be one line without control characters")
+	}
+}
+
 func checkListMail(m *api.ListMail, key string, wrong *fault.Fields) {
 	switch {
 	case m == nil:
@@ -159,16 +164,14 @@ func checkListMail(m *api.ListMail, key string, wrong *fault.Fields) {
 	}
 }
 
-// takeNumber returns a number that no other list has.
-func (l *Lists) takeNumber(ctx context.Context, id string) (uint32, error) {
-	n, err := l.db.Client().HIncrBy(ctx, numbersKey(), "last", 1).Result()
+// TakeNumber returns a number that nothing else in a hash of ids by number has. The field "last" of the hash
+// is the number given last.
+func TakeNumber(ctx context.Context, db *redisdb.DB, key, id string) (uint32, error) {
+	n, err := db.Client().HIncrBy(ctx, key, "last", 1).Result()
 	if err == nil {
-		err = l.db.Client().HSet(ctx, numbersKey(), strconv.FormatInt(n, 10), id).Err()
+		err = db.Client().HSet(ctx, key, strconv.FormatInt(n, 10), id).Err()
 	}
-	if err != nil {
-		return 0, redisdb.Failed(err, "number list %s", id)
-	}
-	return uint32(n), nil
+	return uint32(n), redisdb.Failed(err, "take a number for %s", id)
 }
 
 // Get returns a list with its counts. Unknown, or of another account: NotFound.
@@ -215,23 +218,29 @@ func (l *Lists) Update(ctx context.Context, bound, id string, p api.ListPatch) (
 
 // Page returns a page of lists: of one account, or of all.
 func (l *Lists) Page(ctx context.Context, bound string, q api.ListQuery) (api.ListPage, error) {
-	account := cmp.Or(q.Account, bound)
-	if bound != "" && account != bound {
-		return api.ListPage{}, notYours(account)
-	}
-	var mine []*records.Record[storedList]
-	err := l.store.Each(ctx, func(r *records.Record[storedList]) error {
-		if account == "" || r.Value.Account == account {
-			mine = append(mine, r)
-		}
-		return nil
-	})
+	mine, err := ofAccount(ctx, l.store, bound, q.Account, func(s storedList) string { return s.Account })
 	if err != nil {
 		return api.ListPage{}, err
 	}
 	numbers, from, end := q.Of(len(mine))
 	shown, err := l.shown(ctx, mine[from:end])
 	return api.ListPage{PageNumbers: numbers, Lists: shown}, err
+}
+
+// ofAccount returns the records of one account, or of all.
+func ofAccount[T any](ctx context.Context, store *records.Store[T], bound, account string,
+	accountOf func(T) string) (all []*records.Record[T], _ error) {
+	account = cmp.Or(account, bound)
+	if bound != "" && account != bound {
+		return nil, notYours(account)
+	}
+	err := store.Each(ctx, func(r *records.Record[T]) error {
+		if account == "" || accountOf(r.Value) == account {
+			all = append(all, r)
+		}
+		return nil
+	})
+	return all, err
 }
 
 // shown returns lists with their counts, which are read with one round trip.

@@ -1,7 +1,6 @@
 package audience
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/records"
 	"github.com/postroom/postroom/newsletter/segment"
@@ -91,12 +89,7 @@ func checkSegment(in api.Segment) error {
 	if !segmentIDs.MatchString(in.Segment) {
 		f.Add("segment", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
 	}
-	switch {
-	case strings.TrimSpace(in.Name) == "":
-		f.Add("name", "is required")
-	case !message.IsLine(in.Name):
-		f.Add("name", "must be one line without control characters")
-	}
+	checkName(in.Name, &f.Fields)
 	_, err := segment.Parse("rule", in.Rule)
 	if wrong, ok := err.(*fault.Error); ok {
 		f.Fields = append(f.Fields, wrong.Fields...)
@@ -182,17 +175,7 @@ func (s *Segments) find(ctx context.Context, bound, id string) (*records.Record[
 
 // Page returns a page of segments: of one account, or of all.
 func (s *Segments) Page(ctx context.Context, bound string, q api.SegmentQuery) (api.SegmentPage, error) {
-	account := cmp.Or(q.Account, bound)
-	if bound != "" && account != bound {
-		return api.SegmentPage{}, notYours(account)
-	}
-	var mine []*records.Record[storedSegment]
-	err := s.store.Each(ctx, func(r *records.Record[storedSegment]) error {
-		if account == "" || r.Value.Account == account {
-			mine = append(mine, r)
-		}
-		return nil
-	})
+	mine, err := ofAccount(ctx, s.store, bound, q.Account, func(s storedSegment) string { return s.Account })
 	if err != nil {
 		return api.SegmentPage{}, err
 	}

@@ -86,7 +86,7 @@ func TestPublicArchive(t *testing.T) {
 	p.Has(t, "<title>Sale &amp; more for</title>", "Hello ,  3</p>", `href="https://shop.test/sale"`,
 		`src="https://cdn.test/a.png"`, `href="https://mail.example.com/archive/weekly/sale"`,
 		`"https://mail.example.com/subscribers?listId&#x3D;weekly">leave`)
-	p.HasNot(t, "ann@example.net", "Ann", "s0", "pro", "/o/", "/c/", "unsubscribe?t", "preferences?t", "Later")
+	hasNot(t, p, "ann@example.net", "Ann", "s0", "pro", "/o/", "/c/", "unsubscribe?t", "preferences?t", "Later")
 	isHarmless(t, p)
 	again := apptest.Stranger(t, base, "/archive/weekly/sale", "If-None-Match", p.Header.Get("ETag"))
 	if again.Status != http.StatusNotModified || again.Body != "" || p.Header.Get("ETag") == "" {
@@ -99,7 +99,7 @@ func TestPublicArchive(t *testing.T) {
 	page := apptest.Stranger(t, base, "/archive/weekly", "Accept-Language", "de")
 	page.Has(t, "Archiv: List &lt;weekly&gt;", `href="weekly/sale">Sale &amp; more for</a>`, "Only today",
 		`"../subscribers?listId=weekly"`, "Of weekly", `type="application/atom+xml"`)
-	page.HasNot(t, "noindex", "<script")
+	hasNot(t, page, "noindex", "<script")
 	checkFeed(t, base)
 	pasted(t, client, base, apptest.Header(t, relay.Messages()[0], "List-Unsubscribe"))
 	takeOut(t, client, base)
@@ -119,7 +119,7 @@ func pasted(t *testing.T, client *api.Client, base, link string) {
 	apptest.Reaches(t, client, "pasted", api.CampaignSent)
 	p := apptest.Stranger(t, base, "/archive/weekly/pasted")
 	p.Has(t, `href="https://mail.example.com/unsubscribe?t=">`)
-	p.HasNot(t, link)
+	hasNot(t, p, link)
 }
 
 // isHarmless checks the headers that keep somebody's html from doing anything.
@@ -200,7 +200,7 @@ func takeOut(t *testing.T, client *api.Client, base string) {
 	}
 	show(false)
 	missing(t, base, "/archive/weekly/sale")
-	apptest.Stranger(t, base, "/archive/weekly").HasNot(t, "weekly/sale")
+	hasNot(t, apptest.Stranger(t, base, "/archive/weekly"), "weekly/sale")
 	show(true)
 	apptest.Stranger(t, base, "/archive/weekly/sale").Has(t, "Hello ,")
 	public := func(patch api.ListPatch) {
@@ -320,5 +320,14 @@ func keeps(t *testing.T, db *redisdb.DB, client *api.Client) {
 	if err := show("text", true); apptest.Status(err) != http.StatusConflict ||
 		!strings.Contains(err.Error(), "is not stored any more") {
 		t.Errorf("without its content: %v", err)
+	}
+}
+
+func hasNot(t *testing.T, v apptest.Visited, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(v.Body, part) {
+			t.Errorf("%q in\n%s", part, v.Body)
+		}
 	}
 }
