@@ -149,7 +149,14 @@ func TestCursorSeesEverythingOnce(t *testing.T) {
 // waiting, on every page, by every filter, and waits again after its worker died.
 func TestWhoIsBeingSentDoesNotWait(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 3}), Options{})
+	for _, partitions := range []int{1, 3} {
+		testWhoIsBeingSent(t, setupOn(t, testredis.Open(t, redisdb.Options{Partitions: partitions}), Options{}))
+	}
+}
+
+func testWhoIsBeingSent(t *testing.T, b *bundle) {
+	t.Helper()
+	begin := b.clock.Now()
 	var waiting, active []string // oldest first
 	for i := range 15 {
 		req := api.SubmitRequest{Account: fmt.Sprint("account", i%2), Text: "x"}
@@ -198,8 +205,9 @@ func TestWhoIsBeingSentDoesNotWait(t *testing.T) {
 	list(api.OutboxQuery{State: api.Active, Account: "account1", PageSize: 20}, active[20:40], 140)
 	list(api.OutboxQuery{State: api.Waiting, Account: "account1", PageSize: 80}, waiting[80:160], 560)
 	list(api.OutboxQuery{State: api.Active, Lane: api.Bulk}, nil, 0)
-	second := api.OutboxQuery{PageSize: 80, CreatedAfter: b.clock.Now().Add(-2 * time.Millisecond),
-		CreatedBefore: b.clock.Now().Add(-time.Millisecond)}
+	list(api.OutboxQuery{State: api.Active, Lane: api.Transactional, PageSize: 30}, active[:30], 300)
+	second := api.OutboxQuery{PageSize: 80, CreatedAfter: begin.Add(13 * time.Millisecond),
+		CreatedBefore: begin.Add(14 * time.Millisecond)}
 	second.State = api.Waiting
 	list(second, waiting[13*80:14*80], 80)
 	second.State = api.Active

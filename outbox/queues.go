@@ -153,7 +153,7 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 			}
 			all := pipe.ZCard(ctx, of(qs.keys.index(p, string(lane), stateWaiting), account))
 			sums = append(sums, func() {
-				active := min(len(sending(lane, account)), int(all.Val())) // some may have ended meanwhile
+				active := min(len(sending(lane, account)), int(all.Val()))
 				jobs.Active += active
 				*waiting += int(all.Val()) - active
 			})

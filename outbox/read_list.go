@@ -141,7 +141,7 @@ func (rd *Reader) indexesOf(only api.Lane, account string,
 				if ended {
 					key = rd.keys.logged(p, string(lane), state)
 				}
-				all = append(all, index{of(key, account), ended, p, lane, account, state, nil})
+				all = append(all, index{of(key, account), ended, p, lane, account, state})
 			})
 		}
 	}
@@ -267,7 +267,7 @@ func (rd *Reader) seek(ctx context.Context, w window, skip int) (window, int, er
 	for low, high := int64(0), last-first+1; high-low > 1 && left > seekFrom; {
 		step := (low + high) / 2
 		passed, rest := w.split(first, last, step)
-		n, err := passed.entries(ctx, rd.DB.Client())
+		n, err := rd.entries(ctx, passed)
 		if err != nil {
 			return w, skip, err
 		}
@@ -313,9 +313,6 @@ func (w window) span(ctx context.Context, c redis.Cmdable) (first, last int64, _
 	pipe := c.Pipeline()
 	var ends []*redis.ZSliceCmd
 	for _, ix := range w.indexes {
-		for _, e := range ix.sending {
-			first, last = min(cmp.Or(first, e.created), e.created), max(last, e.created)
-		}
 		ends = append(ends, pipe.ZRangeWithScores(ctx, ix.key, 0, 0), pipe.ZRangeWithScores(ctx, ix.key, -1, -1))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -334,18 +331,17 @@ func (w window) span(ctx context.Context, c redis.Cmdable) (first, last int64, _
 }
 
 // entries counts the entries of a window.
-func (w window) entries(ctx context.Context, c redis.Cmdable) (int, error) {
-	pipe := c.Pipeline()
-	counts := make([]func() int, len(w.indexes))
+func (rd *Reader) entries(ctx context.Context, w window) (n int, _ error) {
+	pipe := rd.DB.Client().Pipeline()
+	sendingOf, counts := rd.sendingOf(ctx, pipe, w.indexes), make([]func([]entry) int, len(w.indexes))
 	for i, ix := range w.indexes {
 		counts[i] = w.count(ctx, pipe, ix)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return 0, fmt.Errorf("count entries of indexes: %w", err)
 	}
-	n := 0
-	for _, c := range counts {
-		n += c()
+	for i, ix := range w.indexes {
+		n += counts[i](sendingOf(ix))
 	}
 	return n, nil
 }

@@ -43,7 +43,6 @@ type index struct {
 	lane      api.Lane
 	account   string
 	state     string
-	sending   []entry // see withSending
 }
 
 // parted reports whether an index is a part of the set of messages that wait or are being sent.
@@ -67,24 +66,22 @@ func (s *store) sending(ctx context.Context, pipe redis.Pipeliner, p int) func(a
 	}
 }
 
-// withSending returns indexes with those of their messages that are being sent.
-func (rd *Reader) withSending(ctx context.Context, indexes []index) ([]index, error) {
-	pipe, read := rd.DB.Client().Pipeline(), map[int]func(api.Lane, string) []entry{}
+// sendingOf asks which messages of indexes are being sent. After the pipeline was executed the function
+// returns those of one of them.
+func (rd *Reader) sendingOf(ctx context.Context, pipe redis.Pipeliner,
+	indexes []index) func(index) []entry {
+	read := map[int]func(api.Lane, string) []entry{}
 	for _, ix := range indexes {
 		if ix.parted() && read[ix.partition] == nil {
 			read[ix.partition] = rd.sending(ctx, pipe, ix.partition)
 		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("read which messages are being sent: %w", err)
-	}
-	indexes = slices.Clone(indexes)
-	for i, ix := range indexes {
-		if ix.parted() {
-			indexes[i].sending = read[ix.partition](ix.lane, ix.account)
+	return func(ix index) []entry {
+		if !ix.parted() {
+			return nil
 		}
+		return read[ix.partition](ix.lane, ix.account)
 	}
-	return indexes, nil
 }
 
 // findings are the entries of one page, and the number of all.
@@ -101,9 +98,6 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 	if err != nil {
 		return findings{}, err
 	}
-	if w.indexes, err = rd.withSending(ctx, w.indexes); err != nil {
-		return findings{}, err
-	}
 	skip, near := w.page*w.size, w
 	if w.cursor != "" {
 		skip = 0
@@ -113,26 +107,40 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 			return findings{}, err
 		}
 	}
+	for spare := 50; ; {
+		all, total, sending, err := rd.heads(ctx, w, near, from, skip+w.size+1+spare)
+		if err != nil || sending <= spare {
+			f := findings{total: total}
+			f.cut(all, skip, w.size)
+			return f, err
+		}
+		spare = sending * 2
+	}
+}
+
+// heads reads the first entries of each index in a window that is near the page, in order, and counts those
+// of the whole window. Of each index it leaves out entries that are being sent: sending at most. All is read
+// with one pipeline, which Redis seldom interrupts for a message that begins or ends.
+func (rd *Reader) heads(ctx context.Context, w, near window, from entry, count int) (all []entry, total,
+	sending int, _ error) {
 	pipe := rd.DB.Client().Pipeline()
-	heads, counts := make([]func() []entry, len(w.indexes)), make([]func() int, len(w.indexes))
+	sendingOf := rd.sendingOf(ctx, pipe, w.indexes)
+	heads, counts := make([]func([]entry) []entry, len(w.indexes)), make([]func([]entry) int, len(w.indexes))
 	for i, ix := range w.indexes {
 		counts[i] = w.count(ctx, pipe, ix)
-		heads[i] = near.head(ctx, pipe, ix, from, skip+w.size+1)
+		heads[i] = near.head(ctx, pipe, ix, from, count)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return findings{}, fmt.Errorf("read indexes: %w", err)
+		return nil, 0, 0, fmt.Errorf("read indexes: %w", err)
 	}
-	var f findings
-	var all []entry
-	for i := range w.indexes {
-		f.total += counts[i]()
-		all = append(all, heads[i]()...)
+	for i, ix := range w.indexes {
+		sent := sendingOf(ix)
+		total += counts[i](sent)
+		all = append(all, heads[i](sent)...)
+		sending = max(sending, len(sent))
 	}
-	if len(w.indexes) > 1 {
-		slices.SortFunc(all, w.order)
-	}
-	f.cut(all, skip, w.size)
-	return f, nil
+	slices.SortFunc(all, w.order)
+	return all, total, sending, nil
 }
 
 // scan reads entries in order, filters them with keep, and returns a page of the rest. Without window.most it
@@ -226,38 +234,40 @@ func (w window) bounds(from entry) (low, high int64) {
 	return low, high
 }
 
-// count adds to a pipeline the count of an index' entries in the window, and returns what it is afterwards.
-func (w window) count(ctx context.Context, pipe redis.Pipeliner, ix index) func() int {
-	sending := len(w.beyond(entry{}, ix.sending))
-	if ix.state == stateActive {
-		return func() int { return sending }
-	}
+// count adds to a pipeline the count of an index' entries in the window. Afterwards the function returns it.
+func (w window) count(ctx context.Context, pipe redis.Pipeliner, ix index) func(sending []entry) int {
 	low, high := w.bounds(entry{})
 	all := pipe.ZCount(ctx, ix.key, strconv.FormatInt(low, 10), strconv.FormatInt(high, 10))
-	return func() int { return max(0, int(all.Val())-sending) } // some may have ended meanwhile
+	return func(sending []entry) int {
+		n := len(w.beyond(entry{}, sending))
+		if ix.state == stateActive {
+			return n
+		}
+		return max(0, int(all.Val())-n)
+	}
 }
 
-// head adds to a pipeline the reading of the first entries of an index after from, and returns what they are
-// afterwards. It reads entries of the same millisecond that come before from; beyond leaves them out.
+// head adds to a pipeline the reading of the first entries of an index after from. Afterwards the function
+// returns them. It reads entries of the same millisecond that come before from; beyond leaves them out.
 func (w window) head(ctx context.Context, pipe redis.Pipeliner, ix index, from entry,
-	count int) func() []entry {
+	count int) func(sending []entry) []entry {
 	if ix.state == stateActive {
-		return func() []entry { return w.beyond(from, ix.sending) }
+		return func(sending []entry) []entry { return w.beyond(from, sending) }
 	}
 	low, high := w.bounds(from)
 	if w.newest {
 		low, high = high, low
 	}
-	if count += len(ix.sending); from.id != "" {
+	if from.id != "" {
 		count += scanChunk
 	}
 	got := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: ix.key, Start: low, Stop: high, ByScore: true,
 		Rev: w.newest, Count: int64(count)})
-	return func() []entry {
+	return func(sending []entry) []entry {
 		all := make([]entry, 0, len(got.Val()))
 		for _, z := range got.Val() {
 			e := entry{id: z.Member.(string), created: int64(z.Score), ended: ix.ended}
-			if !slices.Contains(ix.sending, e) {
+			if !slices.Contains(sending, e) {
 				all = append(all, e)
 			}
 		}
