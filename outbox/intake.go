@@ -33,8 +33,7 @@ const (
 	SourceAPI  = "api"
 	SourceSMTP = "smtp"
 
-	// SourceCampaign is the source of the mail of campaigns.
-	SourceCampaign = "campaign"
+	sourceCampaign = "campaign" // of the mail of campaigns
 )
 
 // Shared is the content and the settings that the messages of one batch share. The zero value of a field

@@ -63,7 +63,7 @@ type Addressee struct {
 // Mailing prepares a content. All its mail is of the bulk lane. Faults are those of Submit; their fields are
 // those of a submit.
 func (m *Mailings) Mailing(ctx context.Context, sh Shared) (*Mailing, error) {
-	sh.Source, sh.Lane = SourceCampaign, api.Bulk
+	sh.Source, sh.Lane = sourceCampaign, api.Bulk
 	b, wrong, err := m.intake.open(ctx, sh, nil)
 	if b == nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (m *Mailing) envelope(a Addressee) (envelope, error) {
 		to, wrong = a.To.Address, fault.InvalidField("to", "%s", wrong)
 	}
 	sh := &m.shared
-	e := envelope{Account: m.account.ID, Source: SourceCampaign, From: m.from, To: []string{to}, Tags: sh.Tags,
+	e := envelope{Account: m.account.ID, Source: sourceCampaign, From: m.from, To: []string{to}, Tags: sh.Tags,
 		Template:  m.snapshot.Template,
 		additions: additions{ListID: a.ListID, Opens: m.snapshot.Opens, Clicks: m.snapshot.Clicks},
 		Returns:   m.mailings.opts.BounceDomain != "", Bound: sh.Bound, Campaign: a.Campaign, preview: sh.Preview}

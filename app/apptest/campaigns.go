@@ -132,7 +132,8 @@ func Follow(t *testing.T, base, method string, link *regexp.Regexp, m testsmtp.M
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
-	answer := answered(t, client, method, base+found[1], body, "Content-Type", "application/x-www-form-urlencoded",
+	answer := answered(t, client, method, base+found[1], body,
+		"Content-Type", "application/x-www-form-urlencoded",
 		"User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
 	if answer.Status >= http.StatusBadRequest {
 		t.Fatalf("%s %s: %d", method, found[1], answer.Status)
