@@ -80,8 +80,28 @@ func (v Visited) Has(t *testing.T, parts ...string) {
 
 // SendSMTP submits a message over SMTP without TLS.
 func SendSMTP(a *app.App, content []byte) error {
-	return smtp.SendMail(a.Addrs().SMTP, smtp.PlainAuth("", "default", a.Token(), "127.0.0.1"),
-		"shop@example.com", []string{"ann@example.net"}, content)
+	c, err := smtp.Dial(a.Addrs().SMTP)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for _, step := range []func() error{
+		func() error { return c.Auth(smtp.PlainAuth("", "default", a.Token(), "127.0.0.1")) },
+		func() error { return c.Mail("shop@example.com") },
+		func() error { return c.Rcpt("ann@example.net") },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	w, err := c.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(content); err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // News returns a mail of a list.
