@@ -86,19 +86,19 @@ func (s *sweeper) expireLeases(ctx context.Context, p int, now time.Time) error 
 // others have renewed theirs.
 func (s *sweeper) expireNext(ctx context.Context, partitions []int) error {
 	for _, p := range partitions {
-		first, err := s.d.DB.Client().ZRangeWithScores(ctx, redisdb.Key(p, "leases"), 0, 0).Result()
-		if err != nil {
-			return fmt.Errorf("read the first lease of partition %d: %w", p, err)
-		}
-		if len(first) == 0 {
-			continue
-		}
-		left := redisdb.Time(int64(first[0].Score)).Sub(s.d.clock.Now())
-		if left <= 0 || left > sweepEvery || !redisdb.Pause(ctx, left+time.Millisecond) {
-			continue
-		}
-		if err := s.expireLeases(ctx, p, s.d.clock.Now()); err != nil {
-			return err
+		for ended := 0.; ; {
+			first, err := s.d.DB.Client().ZRangeWithScores(ctx, redisdb.Key(p, "leases"), 0, 0).Result()
+			if err != nil || len(first) == 0 || first[0].Score == ended {
+				break // an error is the next sweep's, too
+			}
+			ended = first[0].Score
+			left := redisdb.Time(int64(ended)).Sub(s.d.clock.Now())
+			if left > sweepEvery || !redisdb.Pause(ctx, left+10*time.Millisecond) { // others end at nearly that time
+				break
+			}
+			if err := s.expireLeases(ctx, p, s.d.clock.Now()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
