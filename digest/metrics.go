@@ -74,7 +74,7 @@ type State struct {
 
 // State returns what waits and works.
 func (b *base) State(ctx context.Context) (s State, _ error) {
-	if any, err := b.DB.AnyExists(ctx, shardKeys()...); err == nil && !any {
+	if any, err := b.DB.Looks().Any(ctx, shardKeys()...); err == nil && !any {
 		return s, nil
 	}
 	pipe := b.DB.Client().Pipeline()

@@ -91,7 +91,7 @@ const freshFor = time.Second
 // recipients.
 func (w *worker) look(ctx context.Context) (found []job, _ error) {
 	// an error may be of one node of a Cluster
-	if any, err := w.DB.AnyExists(ctx, shardKeys()...); err == nil && !any {
+	if any, err := w.DB.Looks().Any(ctx, shardKeys()...); err == nil && !any {
 		return nil, nil
 	}
 	resting, err := w.Resting(ctx)

@@ -208,11 +208,6 @@ func (db *DB) Mode() Mode { return db.mode }
 // server that treats keys as a Cluster does. It is the same for all processes on one Redis.
 func (db *DB) Together() bool { return db.together }
 
-// AnyExists reports whether any of the keys exists, with one command, or with one for each slot of a Cluster.
-func (db *DB) AnyExists(ctx context.Context, keys ...string) (bool, error) {
-	return db.looks.Any(ctx, keys...)
-}
-
 // Address returns the address of the Redis for display: without user, password or query.
 func (db *DB) Address() string { return db.address }
 

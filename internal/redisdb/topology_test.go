@@ -42,13 +42,13 @@ func checkAnyExists(t *testing.T, db *redisdb.DB) {
 	for p := range 6 {
 		keys = append(keys, redisdb.Key(p, "looked-for"))
 	}
-	if any, err := db.AnyExists(t.Context(), keys...); err != nil || any {
+	if any, err := db.Looks().Any(t.Context(), keys...); err != nil || any {
 		t.Errorf("none of the keys exists: %t, %v", any, err)
 	}
 	if err := db.Client().Set(t.Context(), keys[4], "here", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if any, err := db.AnyExists(t.Context(), keys...); err != nil || !any {
+	if any, err := db.Looks().Any(t.Context(), keys...); err != nil || !any {
 		t.Errorf("one of the keys exists: %t, %v", any, err)
 	}
 }

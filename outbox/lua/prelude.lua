@@ -132,10 +132,7 @@ local function count_day(today, owner, n)
   end
 end
 
--- over returns the first quota without room for n more messages of an account, of some bytes together, as
--- "<owner> <quota> <used>"; nil: all have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
--- It counts in as many partitions as a script may see, or in this one if that is ''. has_quota returns whether an owner
--- is among the limits.
+-- has_quota returns whether an owner is among the limits, see over.
 local function has_quota(limits, owner)
   for one in string.gmatch(limits, '(%S+) %S+ %S+ %S+') do
     if one == owner then return true end
@@ -143,6 +140,10 @@ local function has_quota(limits, owner)
   return false
 end
 local waiting_states = {'waiting', 'scheduled', 'delayed'} -- of their indexes
+
+-- over returns the first quota without room for n more messages of an account, of some bytes together, as
+-- "<owner> <quota> <used>"; nil: all have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
+-- It counts in as many partitions as a script may see, or in this one if that is ''.
 local function over(limits, seen, account, bytes, today, n)
   local parts = {prefix}
   for p = 1, tonumber(seen) or 0 do parts[p] = string.gsub(prefix, '{%d+}', '{' .. (p - 1) .. '}') end
