@@ -21,11 +21,11 @@ const (
 	steadyFor  = 6 * time.Second
 	reapMost   = 500
 	pruneEvery = time.Hour
-	// Lost tasks are put back within recoverEvery + recoverTry of their loss, and the look for them takes at
-	// most one part in recoverShare of the time.
+	// Lost tasks are put back within recoverEvery + recoverTry of their loss, or later while there are more than
+	// 240,000 keys: a key takes about a microsecond, so that the look takes one part in fifty of the time.
 	recoverEvery = 12 * time.Second
 	recoverTry   = 3 * time.Second // between looks whether it is this process's turn
-	recoverShare = 50
+	restAKey     = 50 * time.Microsecond
 )
 
 // tend does every second while there are tasks, until ctx ends, what asynq does not: it returns the tasks of
@@ -148,13 +148,12 @@ func (s *Server) pruneInTurn(ctx context.Context) (bool, error) {
 	if err != nil || !mine {
 		return false, err
 	}
-	begun := time.Now()
 	pruned, err := work(NewControl(s.redis), ctx, s.queues...)
 	if pruned != (Pruned{}) {
 		s.log.Warn("queues repaired", "returned", pruned.Returned, "expired", pruned.Expired, "orphans",
 			pruned.Orphans, "unnamed", pruned.Unnamed)
 	}
-	if rest := recoverShare * time.Since(begun); rest > every && err == nil {
+	if rest := time.Duration(s.redis.DBSize(ctx).Val()) * restAKey; rest > every && err == nil {
 		err = s.redis.Expire(ctx, key, rest).Err()
 	}
 	return every == recoverEvery, err
