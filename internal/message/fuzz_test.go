@@ -141,6 +141,7 @@ func FuzzFromRaw(f *testing.F) {
 	}
 	f.Add([]byte("From a\nFrom: a@b\rTo: c@d\n\tx: y\nBcc: e@f\n\n\r.\r\n"))
 	f.Add([]byte("X-EE-Send-At: 1\nFrom: a@b\nBCC : x@y\n\n"))
+	f.Add([]byte("From: a@b\nTo: c@d\nDate: Sun, 01 MAY 0000 00:00:00 +0000ò\n\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c, _, err := message.FromRaw(raw, override, steady())
 		if err != nil {

@@ -41,7 +41,8 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 			f.Add("raw", "has %d headers %s: there may be one", n, name)
 		}
 	}
-	if _, err := mail.ParseDate(h.get("Date")); err != nil {
+	// ParseDate takes no notice of what follows the zone.
+	if _, err := mail.ParseDate(h.get("Date")); err != nil || asciiLikeness(h.get("Date")) != h.get("Date") {
 		h.remove("Date") // complete writes another
 	}
 	if id, err := messageID(bracketed(h.get("Message-ID"))); err != nil {
