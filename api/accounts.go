@@ -179,41 +179,45 @@ type Warmup struct {
 
 // Gateway is a relay that accounts share. The field names are EmailEngine's.
 type Gateway struct {
-	Gateway      string   `json:"gateway" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
-	Name         string   `json:"name" maxLength:"256"`
-	Preset       string   `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
-	Host         string   `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Required without a preset that names one"`
-	Port         int      `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
-	Secure       bool     `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
-	User         string   `json:"user,omitempty" maxLength:"256"`
-	Pass         string   `json:"pass,omitempty" maxLength:"4096" doc:"Masked in answers"`
-	TLS          *SMTPTLS `json:"tls,omitempty"`
-	OAuth2       *OAuth2  `json:"oauth2,omitempty" doc:"Log in with OAuth 2.0 instead of user and pass"`
-	Limits       *Limits  `json:"limits,omitempty"`
-	Warmup       *Warmup  `json:"warmup,omitempty" doc:"Send a little more every day, until limits.perDay"`
-	Proxy        string   `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL"`
-	LocalAddress string   `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
-	SMTPEhloName string   `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
+	Gateway      string      `json:"gateway" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
+	Name         string      `json:"name" maxLength:"256"`
+	Type         GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill" doc:"How it is spoken to: smtp (the default), the API of a provider, or http, an endpoint of your own; it can't be changed later"`
+	API          *GatewayAPI `json:"api,omitempty" doc:"Required with every type but smtp, whose fields (preset, host, port, secure, user, pass, tls, oauth2, localAddress, smtpEhloName) must be absent then"`
+	Preset       string      `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
+	Host         string      `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Required without a preset that names one"`
+	Port         int         `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
+	Secure       bool        `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
+	User         string      `json:"user,omitempty" maxLength:"256"`
+	Pass         string      `json:"pass,omitempty" maxLength:"4096" doc:"Masked in answers"`
+	TLS          *SMTPTLS    `json:"tls,omitempty"`
+	OAuth2       *OAuth2     `json:"oauth2,omitempty" doc:"Log in with OAuth 2.0 instead of user and pass"`
+	Limits       *Limits     `json:"limits,omitempty"`
+	Warmup       *Warmup     `json:"warmup,omitempty" doc:"Send a little more every day, until limits.perDay"`
+	Proxy        string      `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL"`
+	LocalAddress string      `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
+	SMTPEhloName string      `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
 }
 
 // GatewayPatch changes a gateway. Absent fields stay as they are. A masked secret ("******") keeps the stored
-// one. Each field points to its new value. Tls, oauth2, limits and warmup are replaced as a whole. A pointer
+// one. Each field points to its new value. Api, tls, oauth2, limits and warmup are replaced as a whole. A pointer
 // to nil (null in JSON) removes them.
 type GatewayPatch struct {
-	Name         *string   `json:"name,omitempty" maxLength:"256"`
-	Preset       *string   `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
-	Host         *string   `json:"host,omitempty" maxLength:"256"`
-	Port         *int      `json:"port,omitempty" minimum:"1" maximum:"65535"`
-	Secure       *bool     `json:"secure,omitempty"`
-	User         *string   `json:"user,omitempty" maxLength:"256"`
-	Pass         *string   `json:"pass,omitempty" maxLength:"4096"`
-	TLS          **SMTPTLS `json:"tls,omitempty"`
-	OAuth2       **OAuth2  `json:"oauth2,omitempty"`
-	Limits       **Limits  `json:"limits,omitempty"`
-	Warmup       **Warmup  `json:"warmup,omitempty"`
-	Proxy        *string   `json:"proxy,omitempty" maxLength:"2048"`
-	LocalAddress *string   `json:"localAddress,omitempty" maxLength:"64"`
-	SMTPEhloName *string   `json:"smtpEhloName,omitempty" maxLength:"256"`
+	Name         *string      `json:"name,omitempty" maxLength:"256"`
+	Type         *GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill" doc:"Only the type that the gateway has"`
+	API          **GatewayAPI `json:"api,omitempty"`
+	Preset       *string      `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
+	Host         *string      `json:"host,omitempty" maxLength:"256"`
+	Port         *int         `json:"port,omitempty" minimum:"1" maximum:"65535"`
+	Secure       *bool        `json:"secure,omitempty"`
+	User         *string      `json:"user,omitempty" maxLength:"256"`
+	Pass         *string      `json:"pass,omitempty" maxLength:"4096"`
+	TLS          **SMTPTLS    `json:"tls,omitempty"`
+	OAuth2       **OAuth2     `json:"oauth2,omitempty"`
+	Limits       **Limits     `json:"limits,omitempty"`
+	Warmup       **Warmup     `json:"warmup,omitempty"`
+	Proxy        *string      `json:"proxy,omitempty" maxLength:"2048"`
+	LocalAddress *string      `json:"localAddress,omitempty" maxLength:"64"`
+	SMTPEhloName *string      `json:"smtpEhloName,omitempty" maxLength:"256"`
 }
 
 // GatewayError is the last failure of a gateway.
@@ -238,6 +242,7 @@ type GatewayInfo struct {
 type GatewayCreated struct {
 	Gateway string `json:"gateway"`
 	State   string `json:"state" enum:"new,existing"`
+	Secret  string `json:"secret,omitempty" doc:"Of a gateway of type http without one: it signs the requests, and is shown only now"`
 }
 
 // GatewayUpdated is the response to a changed gateway.

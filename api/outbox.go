@@ -64,10 +64,11 @@ type Progress struct {
 
 // RecipientStatus is the state of the delivery to one recipient.
 type RecipientStatus struct {
-	Address  string `json:"address"`
-	Status   string `json:"status" enum:"queued,sent,failed,cancelled,suppressed,replaced" doc:"replaced: a replay was sent to others in its place"`
-	Response string `json:"response,omitempty" doc:"The relay's last reply about this recipient"`
-	Attempts int    `json:"attempts"`
+	Address           string `json:"address"`
+	Status            string `json:"status" enum:"queued,sent,failed,cancelled,suppressed,replaced" doc:"replaced: a replay was sent to others in its place"`
+	Response          string `json:"response,omitempty" doc:"The relay's last reply about this recipient"`
+	Attempts          int    `json:"attempts"`
+	ProviderMessageID string `json:"providerMessageId,omitempty" doc:"The id that the provider behind the relay gave the message"`
 
 	Outcome MessageStatus `json:"outcome,omitempty" enum:"delivered,opened,clicked,unsubscribed,bounced,complained" doc:"What was reported about this recipient after the relay accepted the message: the weightiest, as for the message. Only in responses about one message of the log"`
 }
@@ -108,19 +109,21 @@ type OutboxMessage struct {
 
 // Attempt is one attempt to hand a message to its relay.
 type Attempt struct {
-	Number   int        `json:"number"`
-	Start    time.Time  `json:"start"`
-	End      *time.Time `json:"end,omitempty" doc:"Absent where the process died during the attempt"`
-	Gateway  string     `json:"gateway,omitempty"`
-	Host     string     `json:"host,omitempty" doc:"The relay, as host:port"`
-	Address  string     `json:"localAddress,omitempty" doc:"IP address that it was set to connect from"`
-	TLS      string     `json:"tls,omitempty" doc:"TLS version; absent on a clear connection"`
-	Code     int        `json:"code,omitempty" doc:"SMTP reply code"`
-	Enhanced string     `json:"enhanced,omitempty" doc:"Enhanced status code (RFC 3463)"`
-	Line     string     `json:"line,omitempty" doc:"The reply, or the error where none came"`
-	Error    string     `json:"error,omitempty" doc:"EAUTH, EENVELOPE…; absent on success"`
-	InDoubt  bool       `json:"inDoubt,omitempty" doc:"Died between the final dot and the reply"`
-	Held     bool       `json:"held,omitempty" doc:"The account was refused, and its mail waits; the attempt does not count"`
+	Number       int        `json:"number"`
+	Start        time.Time  `json:"start"`
+	End          *time.Time `json:"end,omitempty" doc:"Absent where the process died during the attempt"`
+	Gateway      string     `json:"gateway,omitempty"`
+	Host         string     `json:"host,omitempty" doc:"The relay, as host:port"`
+	Address      string     `json:"localAddress,omitempty" doc:"IP address that it was set to connect from"`
+	TLS          string     `json:"tls,omitempty" doc:"TLS version; absent on a clear connection"`
+	Code         int        `json:"code,omitempty" doc:"SMTP reply code"`
+	Status       int        `json:"status,omitempty" doc:"HTTP status, of a gateway with an API"`
+	ProviderCode string     `json:"providerCode,omitempty" doc:"The provider's own code of an error"`
+	Enhanced     string     `json:"enhanced,omitempty" doc:"Enhanced status code (RFC 3463)"`
+	Line         string     `json:"line,omitempty" doc:"The reply, or the error where none came"`
+	Error        string     `json:"error,omitempty" doc:"EAUTH, EENVELOPE…; absent on success"`
+	InDoubt      bool       `json:"inDoubt,omitempty" doc:"Died between the final dot and the reply"`
+	Held         bool       `json:"held,omitempty" doc:"The account was refused, and its mail waits; the attempt does not count"`
 
 	Dialogue []DialogueLine `json:"dialogue,omitempty" doc:"First and last lines of the SMTP dialogue, of an attempt that did not deliver to everybody; only in the log of a single message, and of its last ten attempts"`
 }

@@ -54,6 +54,7 @@ import (
 	"github.com/postroom/postroom/server/smtpd"
 	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apisend"
 	"github.com/postroom/postroom/ui"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -101,6 +102,7 @@ type App struct {
 	control      *queue.Control
 	limits       *limits.Limits
 	sender       *smtpsend.Sender
+	apiSender    *apisend.Sender
 	router       *routing.Router
 	outbox       *outbox.Outbox
 	verifying    sync.Map // see verifier

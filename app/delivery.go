@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
 // buildDelivery builds everything between a due message and its relay.
@@ -95,8 +96,14 @@ func (a *App) buildRouting() error {
 	}
 	a.life.onStop("smtp connections", func() error { a.sender.Close(); return nil })
 	a.life.onRun("smtp connections", a.sender.Run)
-	a.router, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Token: a.oauth.Access,
-		Gateways: a.gateways},
+	a.apiSender, err = apisend.New(apisend.Options{Timeout: a.cfg.Delivery.Timeout, Guard: a.guard,
+		Admit: admission{a.limits}.admitRequest, Registry: a.metrics, Logger: a.log})
+	if err != nil {
+		return err
+	}
+	a.life.onStop("connections to APIs", func() error { a.apiSender.Close(); return nil })
+	a.router, err = routing.New(routing.Parts{Transports: routing.NewTransports(a.sender, a.apiSender),
+		Limits: a.limits, Token: a.oauth.Access, Gateways: a.gateways},
 		routing.Options{Logger: a.log, Registry: a.metrics, Untested: max(1, a.cfg.Workers.Submit/2)})
 	if err != nil {
 		return err
@@ -116,8 +123,17 @@ const (
 )
 
 func (a admission) admit(ctx context.Context, relay smtpsend.Relay) (release func(), err error) {
+	return a.connect(ctx, relay.Shared, relay.Connections)
+}
+
+// admitRequest counts the requests under way at an API in the same way.
+func (a admission) admitRequest(ctx context.Context, t apisend.Target) (release func(), err error) {
+	return a.connect(ctx, t.Shared, t.Connections)
+}
+
+func (a admission) connect(ctx context.Context, scope string, most int) (release func(), err error) {
 	for n := 1; ; n++ {
-		release, err = a.limits.Connect(ctx, relay.Shared, relay.Connections)
+		release, err = a.limits.Connect(ctx, scope, most)
 		if _, full := errors.AsType[*limits.Full](err); !full || n == admitOften {
 			return release, err
 		}

@@ -90,7 +90,7 @@ func (r *relay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	if now.Before(r.full) && d.Reservation == "" {
 		return routing.Sent{Wait: r.full, Reservation: "mine", Reason: "the limit of the relay"}
 	}
-	id, _, _ := outbox.MessageOf(d.Proof())
+	id, _, _ := outbox.MessageOf(d.Message.Labels.Proof())
 	if c, ok := outbox.ReadCampaignID(id); !ok || c.Run == 0 || c.Campaign != 1 {
 		r.tested++
 		return sent(d, now, "", nil)

@@ -33,7 +33,6 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return *instead
 	}
 	got := d.Router.Send(ctx, routing.Dispatch{
-		Proof:   func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
 		Account: account, Gateway: c.gateway, Lane: c.lane,
 		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
 		Behind: func(scope string) bool { return d.lines.ahead(c, scope) },
@@ -285,6 +284,11 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 	m := smtpsend.Message{
 		To: to, Body: c.content, UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit,
 		DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
+		Labels: smtpsend.Labels{
+			ID: c.id, Account: c.envelope.Account, Bulk: c.lane == api.Bulk, Tags: c.envelope.Tags,
+			Metadata: c.envelope.Metadata, Answered: c.attempts - c.doubts,
+			Proof: func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
+		},
 	}
 	m.From, m.ReturnPath = d.returnPaths(c)
 	if c.unrecorded() {

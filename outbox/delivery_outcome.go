@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/lease"
+	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox/suppression"
@@ -70,6 +71,7 @@ type decision struct {
 	reservation string         // of a limit, when deferred
 	reason      string         // in words, when deferred or held
 	hold        string         // what the message waits for, when held
+	known       []string       // provider.Reference of the providers that took it
 	tried       []string       // the relays asked, by routing.Scope
 	dialogues   dialogues      // with the relays asked
 
@@ -211,12 +213,21 @@ func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
 		if result := results[next]; result.Err != nil {
 			d.blame(i, result.Err, result.Err)
 		} else {
-			r.Status, r.Response = rcptSent, result.Response
+			r.Status, r.Response, r.ID = rcptSent, result.Response, result.ProviderID
 			d.sent = append(d.sent, i)
+			d.provider(result)
 		}
 	}
 	d.response, d.stopped = t.result.Response, t.suppressed
 	d.unasked = len(d.stopped) > 0 && len(d.stopped) == len(queued)
+}
+
+// provider notes under which name a provider's webhooks know the message.
+func (d *decision) provider(r smtpsend.RecipientResult) {
+	reference := provider.Reference(provider.Name(r.Provider), r.ProviderID)
+	if reference != "" && !slices.Contains(d.known, reference) {
+		d.known = append(d.known, reference)
+	}
 }
 
 // blame records why a recipient did not get the message, and whether that is final.
@@ -250,7 +261,7 @@ var bans = map[string]string{"ENOACCOUNT": HoldAccount, "ENOGATEWAY": HoldAccoun
 // or the sender is at fault. Nothing was delivered, and no attempt is spent.
 func (d *decision) spares(c *claim, t attempted, p policy, se *smtpsend.Error) bool {
 	d.ban = bans[endCode(t.err)]
-	away := se != nil && !se.InDoubt && (se.Elsewhere() || se.Scope == smtpsend.ScopeConnection || se.Code == 0)
+	away := se != nil && !se.InDoubt && !se.Uncarried() && (se.Elsewhere() || se.Scope == smtpsend.ScopeConnection || se.Code == 0)
 	if away = away && !troubled(se); troubled(se) && (!p.hold || c.gateway != "") {
 		d.ban = HoldAccount
 	}
@@ -415,7 +426,7 @@ func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attemp
 	if why.lastError != nil {
 		a.Error, a.Code, a.Line = why.Code, why.SMTP, why.Message
 		if why.smtp != nil {
-			a.Enhanced = why.smtp.Enhanced
+			a.Enhanced, a.Status, a.ProviderCode = why.smtp.Enhanced, why.smtp.Status, why.smtp.Reason
 		}
 	}
 	return a

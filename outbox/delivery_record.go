@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/lease"
-	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
@@ -262,16 +260,9 @@ func (d *Delivery) references(c *claim, dec decision) string {
 	if _, _, ours := MessageOf(c.envelope.MessageID); !ours {
 		names = append(names, referenceHash(c.envelope.MessageID))
 	}
-	host, _, err := net.SplitHostPort(dec.host)
-	if err != nil {
-		host = dec.host
-	}
-	if n, known := provider.OfRelay(host); known {
-		for _, i := range dec.sent {
-			reference := provider.Reference(n, provider.AnsweredID(n, dec.status.Recipients[i].Response))
-			if hash := referenceHash(reference); reference != "" && !slices.Contains(names, hash) {
-				names = append(names, hash)
-			}
+	for _, reference := range dec.known {
+		if hash := referenceHash(reference); !slices.Contains(names, hash) {
+			names = append(names, hash)
 		}
 	}
 	var out []string
@@ -334,7 +325,7 @@ func (d *decision) events(c *claim) (changeEvents, error) {
 	if len(d.sent) > 0 {
 		m := about(d.sent)
 		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To,
-			InDoubt: c.mayBeThere()}, d.sent); err != nil {
+			InDoubt: c.mayBeThere(), ProviderMessageID: d.providerID()}, d.sent); err != nil {
 			return events, err
 		}
 	}
@@ -385,13 +376,24 @@ func (d *decision) job(c *claim, next time.Time) event.Job {
 	return j
 }
 
+// providerID is the provider's id of the message, if all recipients newly sent have the same one.
+func (d *decision) providerID() string {
+	id := d.status.Recipients[d.sent[0]].ID
+	for _, i := range d.sent {
+		if d.status.Recipients[i].ID != id {
+			return ""
+		}
+	}
+	return id
+}
+
 // recipients are the results of recipients in an event.
 func (d *decision) recipients(c *claim, which []int) []event.Recipient {
 	out := make([]event.Recipient, len(which))
 	for n, i := range which {
 		r := d.status.Recipients[i]
 		out[n] = event.Recipient{Address: c.envelope.To[i], Status: r.Status, Response: r.Response,
-			Attempts: r.Attempts}
+			Attempts: r.Attempts, ProviderMessageID: r.ID}
 	}
 	return out
 }

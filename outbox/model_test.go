@@ -154,7 +154,7 @@ func (r *tallyRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent 
 		if err := mark(ctx, accepted); err != nil {
 			return err
 		}
-		id, _, _ := MessageOf(d.Proof())
+		id, _, _ := MessageOf(d.Message.Labels.Proof())
 		written, err := r.dot(ctx, id, accepted, d.Message.AtDot)
 		if err != nil && written {
 			session.replies[accepted[0]] = "dies" // the connection was cut, and the answer is lost

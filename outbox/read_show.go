@@ -184,7 +184,8 @@ func (r row) recipients() []api.RecipientStatus {
 	out := make([]api.RecipientStatus, len(r.envelope.To))
 	for i, to := range r.envelope.To {
 		s := r.status.Recipients[i]
-		out[i] = api.RecipientStatus{Address: to, Status: s.Status, Response: s.Response, Attempts: s.Attempts}
+		out[i] = api.RecipientStatus{Address: to, Status: s.Status, Response: s.Response, Attempts: s.Attempts,
+			ProviderMessageID: s.ID}
 	}
 	return out
 }

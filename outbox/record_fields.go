@@ -154,14 +154,14 @@ func (e *envelope) visit(f *fields) {
 
 func (s *status) visit(f *fields) {
 	list(f, &s.Recipients, func(r *recipient) {
-		f.strings(&r.Status, &r.Response)
+		f.strings(&r.Status, &r.Response, &r.ID)
 		varints(f, &r.Attempts)
 	})
 	list(f, &s.Log, func(a *api.Attempt) {
-		varints(f, &a.Number, &a.Code)
+		varints(f, &a.Number, &a.Code, &a.Status)
 		f.time(&a.Start)
 		optional(f, &a.End, f.time)
-		f.strings(&a.Gateway, &a.Host, &a.Address, &a.TLS, &a.Enhanced, &a.Line, &a.Error)
+		f.strings(&a.Gateway, &a.Host, &a.Address, &a.TLS, &a.Enhanced, &a.Line, &a.Error, &a.ProviderCode)
 		f.flags(&a.InDoubt, &a.Held)
 	})
 	for _, e := range []**lastError{&s.Last, &s.Lost} {

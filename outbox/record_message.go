@@ -68,6 +68,7 @@ type recipient struct {
 	Status   string `json:"status"` // rcptQueued…
 	Response string `json:"response,omitempty"`
 	Attempts int    `json:"attempts,omitempty"`
+	ID       string `json:"id,omitempty"` // the provider's
 }
 
 // The statuses of a recipient; see also rcptSuppressed.

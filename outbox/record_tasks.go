@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/smtpsend"
 )
 
 // task names a task of the queue.
@@ -136,7 +134,7 @@ func (s *store) window(ctx context.Context, account string) int {
 func (s *store) windowOf(a accounts.Sender) int {
 	connections := 0
 	for _, r := range a.Relays {
-		connections += cmp.Or(r.SMTP.Connections, smtpsend.DefaultConnections)
+		connections += r.Most()
 	}
 	if connections == 0 { // its messages name their gateways
 		return s.opts.Window

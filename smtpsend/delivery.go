@@ -46,7 +46,7 @@ func (d *delivery) check(ctx context.Context, relay Relay) *Error {
 	if err := relay.Check(); err != nil {
 		return settingsError(err)
 	}
-	if err := d.m.check(); err != nil {
+	if err := d.m.Check(); err != nil {
 		return d.s.silent(err)
 	}
 	d.utf8 = d.m.UTF8

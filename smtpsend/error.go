@@ -1,6 +1,7 @@
 package smtpsend
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -74,13 +75,18 @@ type Error struct {
 	// only the transaction was full; the recipient may follow in the next one at once
 	NewTransaction bool
 
+	// Of the API of a provider; empty over SMTP. Code, Enhanced and Phase are then what says the same in SMTP.
+	Protocol string // "http"
+	Status   int    // of HTTP; 0: there was no answer
+	Reason   string // the provider's own code or word for it; empty: it has none
+
 	name string
 }
 
 // Error describes the failure in one line. It has no credentials. It has recipients' addresses only if the
 // relay's reply does.
 func (e *Error) Error() string {
-	text := "smtp " + string(e.Phase)
+	text := cmp.Or(e.Protocol, "smtp") + " " + string(e.Phase)
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
@@ -113,6 +119,18 @@ func (e *Error) Elsewhere() bool {
 		return ours && (e.Verdict == Soft || e.Verdict == Throttle || e.Verdict == Auth)
 	}
 	return false
+}
+
+// Uncarried is the error of a message that a gateway can't carry, for a reason that has nothing to do with
+// its recipients or the state of the gateway: the message is too large for it, or has parts that it would
+// change. Another gateway may carry it.
+func Uncarried(format string, args ...any) *Error {
+	return newError(PhaseCheck, Policy, ScopeAccount, nameMessage, fmt.Errorf(format, args...))
+}
+
+// Uncarried reports whether the gateway can't carry the message.
+func (e *Error) Uncarried() bool {
+	return e.Phase == PhaseCheck && e.Verdict == Policy && e.Scope == ScopeAccount
 }
 
 // Timeout reports whether a wait ended the conversation.

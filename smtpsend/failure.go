@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -91,6 +92,24 @@ func (s *Sender) dialError(ctx context.Context, proxied bool, err error) *Error 
 	}
 	return s.silent(e)
 }
+
+// NetworkError is the failure of an exchange over another protocol than SMTP: in PhaseConnect a server that
+// could not be reached, or whose TLS failed; in a later phase an exchange that broke.
+func NetworkError(ctx context.Context, p Phase, err error) *Error {
+	var s Sender
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch {
+	case p != PhaseConnect:
+		return s.ioError(ctx, p, "", err)
+	case errors.As(err, &certificate), errors.As(err, &record), strings.Contains(err.Error(), "tls: "):
+		return s.handshakeError(ctx, err)
+	}
+	return s.dialError(ctx, false, err)
+}
+
+// Refused is a failure of the settings of a gateway: nothing is sent until somebody changes them.
+func Refused(err error) *Error { return settingsError(err) }
 
 // handshakeError is a failed TLS handshake. A certificate that does not verify holds the account, because a
 // later attempt would fail too. Everything else may pass.

@@ -2,6 +2,7 @@ package smtpsend
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,6 +24,8 @@ type Message struct {
 	UTF8     bool
 	EightBit bool // the content has 8-bit body parts: needs 8BITMIME
 	DSN      DSN  // delivery reports to ask for; ignored by relays that do not offer DSN
+
+	Labels Labels // ignored over SMTP
 
 	// RequireTLS asks every relay on the way for verified TLS (REQUIRETLS, RFC 8689). If the relay does not
 	// offer that over verified TLS, the message fails with Verdict Policy.
@@ -53,6 +56,20 @@ type Message struct {
 	Answered func(ctx context.Context, done []RecipientResult) error
 }
 
+// Labels is what a provider's API may keep with a message, and returns with its events.
+type Labels struct {
+	ID       string // of the message
+	Account  string
+	Bulk     bool // its lane
+	Tags     []string
+	Metadata json.RawMessage // an object; empty: none
+	// returns the text that proves the message to us; nil: none. Providers keep it as metadata.
+	Proof func() string
+	// how many of its attempts were answered before, so that a key against duplicates is used again only where
+	// no answer was read
+	Answered int
+}
+
 // DSN asks for delivery status notifications (RFC 3461). When any of it is set, each RCPT carries an ORCPT.
 type DSN struct {
 	Return   string // FULL or HDRS; empty: the relay's choice
@@ -62,8 +79,9 @@ type DSN struct {
 	Original string
 }
 
-// check refuses what must not become part of a command line.
-func (m *Message) check() *Error {
+// Check refuses a message without recipients or content, and addresses that must not become part of a
+// command line.
+func (m *Message) Check() *Error {
 	if len(m.To) == 0 {
 		return refusal(nameEnvelope, "no recipients")
 	}

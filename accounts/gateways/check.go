@@ -61,7 +61,14 @@ func (s *Settings) Check() fault.Fields {
 	if err := smtpsend.CheckProxy(s.proxy); err != nil {
 		f.Add("proxy", "%v", err)
 	}
-	if !s.absent {
+	switch {
+	case s.absent:
+	case s.isAPI():
+		s.checkAPI(&f)
+	default:
+		if s.api != (api.GatewayAPI{}) {
+			f.Add("api", "must be absent with type smtp")
+		}
 		s.checkServer(&f)
 		s.checkLogin(&f)
 		s.checkTLS(&f)
@@ -86,7 +93,11 @@ func (s *Store) Destinations(settings *Settings) fault.Fields {
 		}
 		return u.Hostname()
 	}
-	if !settings.absent {
+	switch {
+	case settings.absent:
+	case settings.isAPI():
+		check("api.url", hostOf(settings.api.URL))
+	default:
 		check(settings.at+"host", settings.host())
 	}
 	if settings.oauth != nil {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/postroom/postroom/accounts/limits"
@@ -13,12 +15,15 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
 // Relay is a relay ready to use. It holds secrets in clear: it is for sending, not for showing.
 type Relay struct {
-	Gateway string // id of the gateway; empty: an account's own relay
-	SMTP    smtpsend.Relay
+	Gateway string          // id of the gateway; empty: an account's own relay
+	Type    api.GatewayType // empty: smtp
+	SMTP    smtpsend.Relay  // of the type smtp
+	API     apisend.Target  // of all others
 	// gets access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
 	OAuth     *oauth.Client
 	OAuthUser string // the mailbox to log in as with OAuth, also in Relay.Username; empty without
@@ -49,6 +54,10 @@ func (p Path) Check() fault.Fields {
 // Apply makes a relay be reached by this path. The relay's password goes through a message's proxy only under
 // TLS that was verified: who may send may not learn it.
 func (p Path) Apply(r *Relay) {
+	if !r.IsSMTP() {
+		r.API.Proxy = cmp.Or(p.Proxy, r.API.Proxy)
+		return
+	}
 	r.SMTP.LocalAddress = cmp.Or(p.LocalAddress, r.SMTP.LocalAddress)
 	if p.Proxy == "" {
 		return
@@ -58,6 +67,28 @@ func (p Path) Apply(r *Relay) {
 	if r.SMTP.TLS != smtpsend.TLSImplicit && r.SMTP.Username != "" {
 		r.SMTP.TLS = smtpsend.TLSRequired
 	}
+}
+
+// Host returns the address of the relay for display: its host, with a port where the settings have one.
+func (r Relay) Host() string {
+	switch {
+	case !r.IsSMTP():
+		return r.API.Host()
+	case r.SMTP.Port == 0:
+		return r.SMTP.Host
+	}
+	return net.JoinHostPort(r.SMTP.Host, strconv.Itoa(r.SMTP.Port))
+}
+
+// IsSMTP reports whether the relay speaks SMTP.
+func (r Relay) IsSMTP() bool { return r.Type == "" || r.Type == api.GatewaySMTP }
+
+// Most returns how many connections a process may have to the relay, or requests under way.
+func (r Relay) Most() int {
+	if r.IsSMTP() {
+		return cmp.Or(r.SMTP.Connections, smtpsend.DefaultConnections)
+	}
+	return r.API.Most()
 }
 
 // Serves reports whether the relay is for mail of a lane.
@@ -85,6 +116,9 @@ func (r Relay) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 func (s *Settings) Relay(record string) Relay {
 	_, id, _ := strings.Cut(record, ":")
 	p, l := s.preset(), s.Limits()
+	if s.isAPI() {
+		return Relay{Type: s.kind, API: s.target(id, record, l), Connections: l.Connections}
+	}
 	r := smtpsend.Relay{
 		ID: id, Host: s.host(), Port: s.port(), Proxy: s.proxy, LocalAddress: s.localAddress, EHLOName: s.ehloName,
 		Connections: l.Connections, MessagesPerConnection: l.PerConnection, RecipientsPerTransaction: p.PerTrans,

@@ -24,7 +24,12 @@ func AccountSecrets(a *api.Account) []records.Secret {
 
 // gatewaySecrets is AccountSecrets for a gateway.
 func gatewaySecrets(g *api.Gateway) []records.Secret {
-	g.OAuth2 = clone(g.OAuth2)
+	g.OAuth2, g.API = clone(g.OAuth2), clone(g.API)
+	if s := ofGateway(*g); s.isAPI() && g.API != nil {
+		through := records.Place{Field: "proxy", Value: origin(s.proxy)}
+		return append(s.apiSecrets(g.API), records.Secret{Field: "proxy", Value: &g.Proxy, URL: true,
+			Goes: []records.Place{through}})
+	}
 	return ofGateway(*g).secrets(&g.Pass, nil, &g.Proxy)
 }
 

@@ -15,6 +15,9 @@ type Settings struct {
 	localAddress string
 	ehloName     string
 
+	kind api.GatewayType // empty: smtp
+	api  api.GatewayAPI  // of all other types
+
 	absent bool // the account has no relay of its own
 	// prefixes of the fields of server and of its credentials in the API: "smtp." and "smtp.auth.", or empty
 	at, login string
@@ -34,13 +37,18 @@ func OfAccount(a api.Account) *Settings {
 }
 
 func ofGateway(g api.Gateway) *Settings {
-	return &Settings{
+	s := &Settings{
+		kind: g.Type,
 		server: api.SMTPServer{
 			Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS, Auth: &api.SMTPAuth{
 				User: g.User, Pass: g.Pass},
 		},
 		oauth: g.OAuth2, limits: g.Limits, proxy: g.Proxy, localAddress: g.LocalAddress, ehloName: g.SMTPEhloName,
 	}
+	if g.API != nil {
+		s.api = *g.API
+	}
+	return s
 }
 
 // preset returns the preset of the provider; zero: there is none.

@@ -63,12 +63,13 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 // Create stores a gateway. It replaces one with the same id (state "existing", else "new"). Invalid names
 // every wrong field.
 func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error) {
+	g, secret := withSecret(g)
 	if err := s.Check(g); err != nil {
 		return api.GatewayCreated{}, err
 	}
 	g.Warmup = s.begun(g.Warmup)
 	state, err := s.store.Create(ctx, g.Gateway, func(*stored) (api.Gateway, error) { return g, nil })
-	return api.GatewayCreated{Gateway: g.Gateway, State: state}, err
+	return api.GatewayCreated{Gateway: g.Gateway, State: state, Secret: secret}, err
 }
 
 // Update changes the fields of a patch; tls, oauth2 and limits are replaced as a whole. Unknown gateway:
@@ -76,6 +77,9 @@ func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, 
 func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error) {
 	err := s.store.Update(ctx, id, func(old *stored) (api.Gateway, error) {
 		g := patched(old.Value, p)
+		if p.Type != nil && cmp.Or(*p.Type, api.GatewaySMTP) != cmp.Or(old.Value.Type, api.GatewaySMTP) {
+			return g, fault.InvalidFields(fault.Fields{{Key: "type", Message: "can't be changed; add another gateway"}})
+		}
 		g.Warmup = s.begun(g.Warmup)
 		return g, s.Check(g)
 	})

@@ -3,10 +3,9 @@ package routing
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
-	"strconv"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -140,15 +139,15 @@ func (a *attempt) lastResort(ctx context.Context) {
 
 // secondChance reports whether the same relay is tried once more, at once: it refused an access token and
 // there is another one, or it wants no further message on that connection.
-func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.Relay, t Try) (smtpsend.Relay,
+func (a *attempt) secondChance(ctx context.Context, c candidate, relay gateways.Relay, t Try) (gateways.Relay,
 	*smtpsend.Error, bool) {
 	e, _ := errors.AsType[*smtpsend.Error](t.Err)
 	switch {
 	case e == nil || ctx.Err() != nil:
 		return relay, nil, false
 	case c.OAuth != nil && refusesToken(e):
-		another, failure := a.login(ctx, c, relay.AccessToken)
-		if failure == nil && another.AccessToken == relay.AccessToken || stubborn(failure) {
+		another, failure := a.login(ctx, c, relay.SMTP.AccessToken)
+		if failure == nil && another.SMTP.AccessToken == relay.SMTP.AccessToken || stubborn(failure) {
 			return relay, nil, false // there is no other token; the relay's answer stands
 		}
 		return another, failure, true
@@ -157,14 +156,14 @@ func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.
 }
 
 // once sends to a relay, unless the login has failed already.
-func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, failure *smtpsend.Error) Try {
-	t := Try{Gateway: c.Gateway, Host: host(c.SMTP), Address: relay.LocalAddress, Start: a.now()}
+func (a *attempt) once(ctx context.Context, c candidate, relay gateways.Relay, failure *smtpsend.Error) Try {
+	t := Try{Gateway: c.Gateway, Host: c.Host(), Address: relay.SMTP.LocalAddress, Start: a.now()}
 	m := a.results.message()
 	m.Bulk, m.Patience = a.d.Lane == api.Bulk, linePatience
 	if failure != nil {
 		t.Result, t.Err = sameForAll(m.To, failure), failure
 	} else {
-		t.Result, t.Err = a.Sender.Send(ctx, relay, attach(ctx, m, relay.Host, a.d.Proof))
+		t.Result, t.Err = a.Transports.of(relay).Send(ctx, relay, m)
 	}
 	t.End = a.now()
 	return t
@@ -210,12 +209,4 @@ func (a *attempt) returnReservations() {
 			a.fullRelays.give(a.fullName(f.candidate), f.kept.inner, len(a.results.original.To))
 		}
 	}
-}
-
-// host returns the address of a relay for display.
-func host(r smtpsend.Relay) string {
-	if r.Port == 0 {
-		return r.Host
-	}
-	return net.JoinHostPort(r.Host, strconv.Itoa(r.Port))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
 const (
@@ -39,11 +40,12 @@ type breaker struct {
 // settings are those of a relay that failed. With corrected settings it counts as a relay that never failed.
 type settings struct {
 	relay smtpsend.Relay
+	api   apisend.Target
 	oauth oauth.Client
 }
 
 func settingsOf(r gateways.Relay) settings {
-	s := settings{relay: r.SMTP}
+	s := settings{relay: r.SMTP, api: r.API}
 	if r.OAuth != nil {
 		s.oauth = *r.OAuth
 	}

@@ -39,7 +39,8 @@ type prefixed struct {
 
 // attach adds the field of the provider behind a host, if it has one. A message with such a field of its own
 // is not changed: some providers accept only one.
-func attach(ctx context.Context, m smtpsend.Message, host string, proof func() string) smtpsend.Message {
+func attach(ctx context.Context, m smtpsend.Message, host string) smtpsend.Message {
+	proof := m.Labels.Proof
 	n, known := provider.OfRelay(host)
 	if !known || proof == nil || m.Body == nil {
 		return m

@@ -31,7 +31,8 @@ func TestEcho(t *testing.T) {
 			if c.id != "" {
 				proof = func() string { return c.id }
 			}
-			m := attach(t.Context(), smtpsend.Message{Body: body}, c.host, proof)
+			m := attach(t.Context(), smtpsend.Message{Body: body, Labels: smtpsend.Labels{Proof: proof}},
+				c.host)
 			r, err := m.Body.Open(context.Background())
 			if err != nil {
 				t.Fatal(err)

@@ -78,6 +78,7 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 		case e == nil:
 			return delivered, nil
 		case stopped && e.Code == 0: // our doing
+		case e.Uncarried(): // it says nothing about the relay
 		case e.Verdict == smtpsend.Throttle && e.Scope != smtpsend.ScopeRecipient &&
 			e.Scope != smtpsend.ScopeMessage:
 			what, why = slowed, e

@@ -4,23 +4,24 @@ import (
 	"context"
 	"errors"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/smtpsend"
 )
 
 // login returns a candidate's relay with its credentials. refused is a token to be replaced, or empty.
-func (r *Router) login(ctx context.Context, c candidate, refused string) (smtpsend.Relay, *smtpsend.Error) {
-	relay := c.SMTP
+func (r *Router) login(ctx context.Context, c candidate, refused string) (gateways.Relay, *smtpsend.Error) {
+	relay := c.Relay
 	if c.OAuth == nil {
 		return relay, nil
 	}
 	token, err := r.Token(ctx, c.owner, *c.OAuth, refused)
 	if err != nil {
-		return smtpsend.Relay{}, tokenFailure(err)
+		return gateways.Relay{}, tokenFailure(err)
 	}
-	relay.AccessToken = token
+	relay.SMTP.AccessToken = token
 	if c.OAuthUser != "" {
-		relay.Username = c.OAuthUser
+		relay.SMTP.Username = c.OAuthUser
 	}
 	return relay, nil
 }

@@ -31,12 +31,6 @@ var ErrNoGateway = errors.New("the gateway does not exist")
 var ErrNoRelay = errors.New(
 	"the account has no relay left for this lane: its gateways were deleted, or are for the other one")
 
-// Sender sends to one relay. It is smtpsend.Sender.
-type Sender interface {
-	Send(ctx context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error)
-	Verify(ctx context.Context, relay smtpsend.Relay) error
-}
-
 // Limits admits messages to relays. It is limits.Limits.
 type Limits interface {
 	Reserve(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer,
@@ -54,9 +48,9 @@ type Gateways interface {
 
 // Parts are what Router is built from. All are needed.
 type Parts struct {
-	Sender   Sender
-	Limits   Limits
-	Gateways Gateways
+	Transports Transports
+	Limits     Limits
+	Gateways   Gateways
 	// Token returns an access token for the login of an owner: oauth.Tokens.Access.
 	Token func(ctx context.Context, owner string, c oauth.Client, refused string) (string, error)
 }
@@ -86,8 +80,8 @@ type Router struct {
 
 // New returns a Router. It fails if a part is missing or the metrics can't be registered.
 func New(p Parts, o Options) (*Router, error) {
-	if p.Sender == nil || p.Limits == nil || p.Token == nil || p.Gateways == nil {
-		return nil, errors.New("routing: a sender, limits, tokens and gateways are needed")
+	if p.Transports[api.GatewaySMTP] == nil || p.Limits == nil || p.Token == nil || p.Gateways == nil {
+		return nil, errors.New("routing: a transport for SMTP, limits, tokens and gateways are needed")
 	}
 	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, now: o.Now, random: o.Random,
 		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
@@ -105,8 +99,6 @@ func New(p Parts, o Options) (*Router, error) {
 
 // Dispatch is a message to be sent.
 type Dispatch struct {
-	// returns the text that names the message; the provider behind a relay returns it with its events; nil: none
-	Proof   func() string
 	Account accounts.Sender
 	Lane    api.Lane // chooses among the account's relays; empty: transactional
 	// the only gateway to use, whatever the account has; empty: the account's relays

@@ -97,7 +97,7 @@ func (g *connectionLimits) try(c candidate, me *waiter, behind bool) (t *slot, s
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k, now := g.of(c.scope), g.now()
-	k.most = cmp.Or(c.SMTP.Connections, smtpsend.DefaultConnections)
+	k.most = c.Most()
 	if !behind {
 		k.expected = max(0, k.expected-1)
 	}

@@ -22,7 +22,7 @@ func (r *Router) Verify(ctx context.Context, account accounts.Sender) []Login {
 	var group sync.WaitGroup
 	for i, route := range account.Relays {
 		group.Go(func() {
-			out[i] = Login{Gateway: route.Gateway, Host: host(route.SMTP), Err: r.verify(ctx, account.ID, route)}
+			out[i] = Login{Gateway: route.Gateway, Host: route.Host(), Err: r.verify(ctx, account.ID, route)}
 		})
 	}
 	group.Wait()
@@ -36,16 +36,16 @@ func (r *Router) verify(ctx context.Context, account string, route gateways.Rela
 	if failure != nil {
 		return failure
 	}
-	err := r.Sender.Verify(ctx, relay)
+	err := r.Transports.of(relay).Verify(ctx, relay)
 	if c.OAuth == nil || !refusesToken(err) || ctx.Err() != nil {
 		return err
 	}
-	another, failure := r.login(ctx, c, relay.AccessToken)
+	another, failure := r.login(ctx, c, relay.SMTP.AccessToken)
 	switch {
-	case failure == nil && another.AccessToken == relay.AccessToken, stubborn(failure):
+	case failure == nil && another.SMTP.AccessToken == relay.SMTP.AccessToken, stubborn(failure):
 		return err
 	case failure != nil:
 		return failure
 	}
-	return r.Sender.Verify(ctx, another)
+	return r.Transports.of(another).Verify(ctx, another)
 }

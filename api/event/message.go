@@ -59,6 +59,8 @@ type Recipient struct {
 	Status   string `json:"status"`             // queued, sent, failed, cancelled, suppressed
 	Response string `json:"response,omitempty"` // the relay's last reply about this recipient
 	Attempts int    `json:"attempts"`
+
+	ProviderMessageID string `json:"providerMessageId,omitempty"` // that the provider gave the message
 }
 
 // Queued is the data of MessageQueued.
@@ -74,6 +76,9 @@ type Sent struct {
 	Accepted       []string `json:"accepted"`
 	NetworkRouting *string  `json:"networkRouting"` // always null: kept for readers written for EmailEngine
 	InDoubt        bool     `json:"inDoubt,omitempty"`
+
+	// that the provider gave the message, if it is the same for all in Accepted
+	ProviderMessageID string `json:"providerMessageId,omitempty"`
 }
 
 // Failure is what an attempt, or the whole message, failed with.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,9 @@ type HTTP struct {
 	// Environment: requests go through the proxy that the environment names, if any (HTTPS_PROXY…). Its address
 	// may be private, because the operator named it. It judges where names lead.
 	Environment bool
+	// Proxy is the URL of a proxy (http, https or socks5) that all requests go through; empty: none. Its address
+	// is judged as any other. It resolves names.
+	Proxy string
 }
 
 // Client returns a client that follows no redirect.
@@ -31,9 +35,14 @@ func (g *Guard) Client(o HTTP) *http.Client {
 // Transport returns the transport of such a client.
 func (g *Guard) Transport(o HTTP) http.RoundTripper {
 	t := &transport{guard: g, direct: g.pool(o)}
-	if o.Environment {
-		t.proxied = g.WithPrivate().pool(o)
-		t.proxied.Proxy = http.ProxyFromEnvironment
+	switch proxy, err := url.Parse(o.Proxy); {
+	case o.Proxy != "" && err == nil:
+		t.proxied, t.proxy = g.pool(o), http.ProxyURL(proxy)
+	case o.Environment:
+		t.proxied, t.proxy = g.WithPrivate().pool(o), http.ProxyFromEnvironment
+	}
+	if t.proxied != nil {
+		t.proxied.Proxy = t.proxy
 	}
 	return t
 }
@@ -56,7 +65,8 @@ func (g *Guard) pool(o HTTP) *http.Transport {
 // transport is a transport whose errors tell nothing of the network.
 type transport struct {
 	guard           *Guard
-	direct, proxied *http.Transport // proxied is nil where the environment is ignored
+	direct, proxied *http.Transport // proxied is nil without a proxy
+	proxy           func(*http.Request) (*url.URL, error)
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -76,13 +86,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, Plain(err)
 }
 
-// way returns the connections for a request. A proxy of the environment is given no host that is refused, as
+// way returns the connections for a request. A proxy is given no host that is refused, as
 // far as that is known here: in a closed network only the proxy resolves names.
 func (t *transport) way(r *http.Request) (*http.Transport, error) {
 	if t.proxied == nil {
 		return t.direct, nil
 	}
-	if proxy, err := http.ProxyFromEnvironment(r); proxy == nil || err != nil {
+	if proxy, err := t.proxy(r); proxy == nil || err != nil {
 		return t.direct, err
 	}
 	if _, err := t.guard.Target(r.Context(), r.URL.Hostname()); errors.Is(err, ErrRefused) {

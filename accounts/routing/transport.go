@@ -1,0 +1,105 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apisend"
+)
+
+// Transport hands one message to one relay. It does not retry.
+type Transport interface {
+	// Send lists every recipient in the order of Message.To. Nothing can be delivered before Message.BeforeDot
+	// and Message.AtDot have returned nil. The error is nil or an *smtpsend.Error.
+	Send(ctx context.Context, to gateways.Relay, m smtpsend.Message) (smtpsend.Result, error)
+	// Verify makes a harmless attempt that shows whether the credentials are good.
+	Verify(ctx context.Context, to gateways.Relay) error
+}
+
+// Transports are all of them, by the type of a gateway. That of SMTP is needed.
+type Transports map[api.GatewayType]Transport
+
+// of returns the transport for a relay.
+func (t Transports) of(r gateways.Relay) Transport {
+	if r.IsSMTP() {
+		return t[api.GatewaySMTP]
+	}
+	if one := t[r.Type]; one != nil {
+		return one
+	}
+	return unknownType{}
+}
+
+// Sender sends to one relay over SMTP. It is smtpsend.Sender.
+type Sender interface {
+	Send(ctx context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error)
+	Verify(ctx context.Context, relay smtpsend.Relay) error
+}
+
+// NewTransports returns the transports of SMTP, and of the APIs of providers; without a sender for these, only
+// that of SMTP.
+func NewTransports(overSMTP Sender, overAPI *apisend.Sender) Transports {
+	all := Transports{api.GatewaySMTP: smtpTransport{overSMTP}}
+	if overAPI != nil {
+		for _, t := range apisend.Types() {
+			all[t] = apiTransport{overAPI}
+		}
+	}
+	return all
+}
+
+// smtpTransport is the transport of relays that speak SMTP.
+type smtpTransport struct{ sender Sender }
+
+func (t smtpTransport) Send(ctx context.Context, to gateways.Relay, m smtpsend.Message) (smtpsend.Result,
+	error) {
+	r, err := t.sender.Send(ctx, to.SMTP, attach(ctx, m, to.SMTP.Host))
+	if n, known := provider.OfRelay(to.SMTP.Host); known {
+		for i := range r.Recipients {
+			if one := &r.Recipients[i]; one.Err == nil {
+				one.Provider, one.ProviderID = string(n), provider.AnsweredID(n, one.Response)
+			}
+		}
+	}
+	return r, err
+}
+
+func (t smtpTransport) Verify(ctx context.Context, to gateways.Relay) error {
+	return t.sender.Verify(ctx, to.SMTP)
+}
+
+// apiTransport is the transport of the APIs of providers.
+type apiTransport struct{ sender *apisend.Sender }
+
+func (t apiTransport) Send(ctx context.Context, to gateways.Relay, m smtpsend.Message) (smtpsend.Result,
+	error) {
+	r, err := t.sender.Send(ctx, to.API, m)
+	name := string(to.Type)
+	if to.Type == api.GatewayHTTP {
+		name = string(provider.Generic)
+	}
+	for i := range r.Recipients {
+		r.Recipients[i].Provider = name
+	}
+	return r, err
+}
+
+func (t apiTransport) Verify(ctx context.Context, to gateways.Relay) error {
+	return t.sender.Verify(ctx, to.API)
+}
+
+// unknownType is the transport of a gateway that was stored by a later version.
+type unknownType struct{}
+
+func (unknownType) Send(_ context.Context, to gateways.Relay, m smtpsend.Message) (smtpsend.Result, error) {
+	err := unknownType{}.Verify(nil, to).(*smtpsend.Error) //nolint:staticcheck // without I/O
+	return sameForAll(m.To, err), err
+}
+
+func (unknownType) Verify(_ context.Context, to gateways.Relay) error {
+	return smtpsend.Refused(fmt.Errorf("this version of Postroom has no gateways of type %s", to.Type))
+}

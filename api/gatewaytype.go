@@ -1,0 +1,34 @@
+package api
+
+// GatewayType is how a gateway is spoken to.
+type GatewayType string
+
+// The types of gateways.
+const (
+	GatewaySMTP      GatewayType = "smtp"
+	GatewayHTTP      GatewayType = "http" // an endpoint of the user's own
+	GatewaySES       GatewayType = "ses"
+	GatewaySendGrid  GatewayType = "sendgrid"
+	GatewayMailgun   GatewayType = "mailgun"
+	GatewayPostmark  GatewayType = "postmark"
+	GatewayMailjet   GatewayType = "mailjet"
+	GatewaySparkPost GatewayType = "sparkpost"
+	GatewayBrevo     GatewayType = "brevo"
+	GatewayResend    GatewayType = "resend"
+	GatewayMandrill  GatewayType = "mandrill"
+)
+
+// GatewayAPI is the access to the API of a provider, or to an endpoint of your own. Which fields a type has,
+// and which of them it needs, is in docs/gateways.md.
+type GatewayAPI struct {
+	Key        string `json:"key,omitempty" maxLength:"512" doc:"Key or token; with ses the id of the access key, absent for the credentials of the machine; masked in answers"`
+	Secret     string `json:"secret,omitempty" maxLength:"512" doc:"Secret key of ses and mailjet; with http the whsec_ secret that signs requests, made when absent; masked in answers"`
+	Region     string `json:"region,omitempty" maxLength:"32" doc:"With ses a region such as eu-west-1, required; with mailgun, sendgrid and sparkpost us (the default) or eu"`
+	URL        string `json:"url,omitempty" maxLength:"2048" doc:"Base URL; required with http, otherwise the provider's own; https unless the host is this machine"`
+	Domain     string `json:"domain,omitempty" maxLength:"253" doc:"Sending domain; required with mailgun"`
+	Stream     string `json:"stream,omitempty" maxLength:"64" doc:"Message stream of postmark; outbound when absent"`
+	Pool       string `json:"pool,omitempty" maxLength:"256" doc:"IP pool of sendgrid, sparkpost and mandrill, configuration set of ses"`
+	Subaccount string `json:"subaccount,omitempty" maxLength:"256" doc:"Of sparkpost and mandrill"`
+	Sandbox    bool   `json:"sandbox,omitempty" doc:"The provider checks each message and delivers nothing; not with every type"`
+	Batch      int    `json:"batch,omitempty" minimum:"1" maximum:"500" doc:"Messages in one request, where the API takes several; the provider's most when absent"`
+}

@@ -1,0 +1,146 @@
+package apisend
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// adapter is what differs between the providers.
+type adapter struct {
+	base func(Target) string // URL of the API; nil: Target.URL is required
+	most int                 // recipients of one request; 0: any number
+	size int64               // bytes of a message, as MIME; 0: any number
+	// returns what of a message the API can't carry, to be said after "because of"; empty: nothing. nil: it
+	// carries any
+	lacks func(Target, *mail) string
+	// groups the recipients of a message into requests; nil: as many as fit, in their order
+	groups func(m *mail, to []string, most int) []group
+	// makes a request; it may be repeated with the same bytes
+	request func(Target, *mail, group) (request, error)
+	// says what an answer means. It is called for every answer, also for one without JSON.
+	read func(*exchange) answer
+	// the wait until the provider's limit is reset, from the header of an answer; nil: none is told
+	reset func(http.Header, time.Time) time.Duration
+	// how long the provider remembers a key against duplicates; 0: it takes none
+	remembers time.Duration
+	// a harmless request that shows whether the key is good
+	check func(Target) request
+	// says what its answer means; nil: it is good. A nil function judges by the status
+	checked func(*exchange) *refusal
+}
+
+// adapters are all of them, by the type of a gateway.
+var adapters = map[api.GatewayType]*adapter{
+	api.GatewayHTTP: endpoint,
+}
+
+// request is one request to an API.
+type request struct {
+	method string // empty: POST
+	path   string // with the query, after Target.Base; or a whole URL
+	header http.Header
+	body   []byte
+	key    string // against duplicates; empty: none
+}
+
+// group is the recipients of one request.
+type group struct {
+	to, cc, bcc []string // as the API's fields name them; only to where it takes an envelope
+}
+
+// all returns all recipients of a group.
+func (g group) all() []string {
+	return append(append(append(make([]string, 0, len(g.to)+len(g.cc)+len(g.bcc)), g.to...), g.cc...), g.bcc...)
+}
+
+// chunks groups recipients in their order.
+func chunks(_ *mail, to []string, most int) []group {
+	var groups []group
+	for most > 0 && len(to) > most {
+		groups, to = append(groups, group{to: to[:most]}), to[most:]
+	}
+	return append(groups, group{to: to})
+}
+
+// mail is a message and its content.
+type mail struct {
+	smtpsend.Message
+	raw []byte
+	key string // against duplicates, for a group that is all of the recipients left
+}
+
+// proof returns the text that proves the message; empty: it has none.
+func (m *mail) proof() string {
+	if m.Labels.Proof == nil {
+		return ""
+	}
+	return m.Labels.Proof()
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	target  Target
+	adapter *adapter
+	method  string
+	to      []string // the recipients, as sent
+	status  int
+	header  http.Header
+	body    []byte
+	now     time.Time // when the answer was read
+}
+
+// answer is what a provider said of the recipients of a request.
+type answer struct {
+	unreadable bool                 // it is not of the API's form: the status decides, or it is in doubt
+	id         string               // of the message, for all recipients that it took
+	refusal    *refusal             // for all recipients; nil: it took them
+	each       map[string]recipient // of single recipients, by fold of the address, in place of id and refusal
+	listed     bool                 // each lists all recipients: one that is missing is in doubt
+	again      bool                 // recipients that are not in each were not taken because of the others
+}
+
+// recipient is what an answer says of one recipient.
+type recipient struct {
+	id      string
+	refusal *refusal // nil: it was taken
+	doubt   error    // the answer contradicts itself
+}
+
+// fold makes addresses comparable: providers change their case.
+func fold(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
+
+// refuse is the answer of a provider that took the message for nobody.
+func refuse(m meaning, reason, text string) answer {
+	return answer{refusal: &refusal{meaning: m, reason: reason, text: text}}
+}
+
+// decode reads the JSON of an answer into v. It reports false if it is none, or of another form.
+func (x *exchange) decode(v any) bool { return json.Unmarshal(x.body, v) == nil }
+
+// ok reports whether the status says that the request was taken.
+func (x *exchange) ok() bool { return x.status >= 200 && x.status < 300 }
+
+// says reports whether a text contains any of some words, in any case.
+func says(text string, words ...string) bool {
+	text = strings.ToLower(text)
+	for _, w := range words {
+		if strings.Contains(text, strings.ToLower(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonHeader is the header of a request with JSON, and of an answer that shall be JSON.
+func jsonHeader(more ...string) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
+	for i := 0; i+1 < len(more); i += 2 {
+		h.Set(more[i], more[i+1])
+	}
+	return h
+}

@@ -1,0 +1,145 @@
+package apisend
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// Bounds of an answer.
+const answerMost = 1 << 20
+
+var (
+	errTooLong = errors.New("the answer is too long")
+	errNoReply = errors.New("no answer in time")
+)
+
+// sent is what came of a request.
+type sent struct {
+	x      *exchange       // nil: there is no answer
+	err    *smtpsend.Error // why, for all recipients
+	reused bool            // the connection had served before, and nothing of the request can have been seen
+	tls    string          // such as "TLS 1.3"
+	body   time.Duration   // until the last byte had left
+	dot    time.Duration   // from then on
+}
+
+// try sends a request and reads its answer.
+func (s *Sender) try(ctx context.Context, t Target, q request, to []string,
+	marks func(context.Context) error) sent {
+	begun, ctx, stop := time.Now(), ctx, context.CancelCauseFunc(nil)
+	ctx, stop = context.WithCancelCause(ctx)
+	defer stop(nil)
+	late := time.AfterFunc(s.o.Timeout, func() { stop(errNoReply) })
+	defer late.Stop()
+	var out sent
+	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { out.reused = c.Reused }}
+	g := &gate{ctx: ctx, body: q.body, marks: marks, opened: func() { late.Reset(s.o.Timeout) }}
+	r, err := q.build(httptrace.WithClientTrace(ctx, trace), t, g)
+	if err != nil {
+		g.end()
+		out.err = smtpsend.Refused(err)
+		return out
+	}
+	response, err := s.client(t.Proxy).Do(r)
+	released, aborted := g.end()
+	if released {
+		out.body, out.dot = g.released.Sub(begun), time.Since(g.released)
+	}
+	if err == nil {
+		defer response.Body.Close() //nolint:errcheck // it was read, or its error is known
+		if response.TLS != nil {
+			out.tls = tls.VersionName(response.TLS.Version)
+		}
+		out.x = &exchange{target: t, adapter: adapters[t.Type], method: r.Method, to: to,
+			status: response.StatusCode, header: response.Header, now: s.o.Now()}
+		out.x.body, err = readAnswer(response.Body, answerMost)
+	}
+	switch {
+	case aborted != nil:
+		out.x, out.err = nil, abortedError(aborted)
+	case err == nil && (released || out.x.status >= 300 || len(q.body) == 0):
+		return out
+	case released && out.x != nil:
+		out.err = out.x.doubt(unanswered(ctx, err))
+	case released:
+		out.err = (&exchange{method: r.Method}).doubt(unanswered(ctx, err))
+	default:
+		out.err = s.unreached(ctx, out, err)
+	}
+	out.x = nil
+	out.reused = out.reused && !released && aborted == nil
+	return out
+}
+
+// build makes the request of net/http. Without GetBody it is never repeated.
+func (q request) build(ctx context.Context, t Target, g *gate) (*http.Request, error) {
+	method := q.method
+	if method == "" {
+		method = http.MethodPost
+	}
+	address := t.Base() + q.path
+	if q.body == nil {
+		r, err := http.NewRequestWithContext(ctx, method, address, nil)
+		if err == nil {
+			r.Header = q.header
+		}
+		return r, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, address, g)
+	if err != nil {
+		return nil, err
+	}
+	r.Header, r.ContentLength, r.GetBody = q.header, int64(len(q.body)), nil
+	return r, nil
+}
+
+// readAnswer reads an answer of at most so many bytes.
+func readAnswer(r io.Reader, most int64) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(body)) > most {
+		err = errTooLong
+	}
+	return body, err
+}
+
+// unanswered is why there is no answer to a request that has left.
+func unanswered(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, errTooLong):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err == nil:
+		return errors.New("the provider answered before the request had ended")
+	}
+	e := smtpsend.NetworkError(ctx, smtpsend.PhaseDot, err)
+	return e.Err
+}
+
+// unreached is the error of a request whose last byte has not left.
+func (s *Sender) unreached(ctx context.Context, out sent, err error) *smtpsend.Error {
+	if err == nil {
+		err = fmt.Errorf("status %d before the request had ended", out.x.status)
+	}
+	if errors.Is(context.Cause(ctx), errNoReply) {
+		err = context.DeadlineExceeded // a net.Error that says timeout
+		ctx = context.WithoutCancel(ctx)
+	}
+	e := smtpsend.NetworkError(ctx, smtpsend.PhaseConnect, err)
+	e.Protocol = protocol
+	return e
+}
+
+// abortedError is a request whose marks could not be set: nothing was delivered.
+func abortedError(err error) *smtpsend.Error {
+	return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseBody, Verdict: smtpsend.Soft,
+		Scope: smtpsend.ScopeMessage, Err: fmt.Errorf("%w: %w", smtpsend.ErrAborted, err)}
+}
