@@ -64,7 +64,13 @@ func (c *Control) pruneArchive(ctx context.Context, queue string, sum *Pruned) e
 
 // Recover visits the hashes of all tasks and repairs those of the queues that are in no list: an operator, or
 // a failure of Redis, lost the list.
-func (c *Control) Recover(ctx context.Context, queues ...string) (sum Pruned, err error) {
+func (c *Control) Recover(ctx context.Context, queues ...string) (Pruned, error) {
+	sum, _, err := c.recover(ctx, queues)
+	return sum, err
+}
+
+// recover is Recover. It also returns how many pages of keys it has read.
+func (c *Control) recover(ctx context.Context, queues []string) (sum Pruned, pages int, err error) {
 	waiting := map[string]map[string]bool{}
 	nodes := map[redis.Cmdable]bool{}
 	for _, q := range queues {
@@ -73,12 +79,13 @@ func (c *Control) Recover(ctx context.Context, queues ...string) (sum Pruned, er
 			waiting[q], err = c.waiting(ctx, q)
 		}
 		if err != nil {
-			return sum, fmt.Errorf("read the tasks of queue %s: %w", q, err)
+			return sum, pages, fmt.Errorf("read the tasks of queue %s: %w", q, err)
 		}
 		nodes[node] = true
 	}
 	for node := range nodes {
 		err = walk(func(cursor uint64) ([]string, uint64, error) {
+			pages++
 			return node.Scan(ctx, cursor, taskPrefix("*")+"*", 10*chunk).Result()
 		}, func(keys []string) error {
 			ids := map[string][]string{}
@@ -95,10 +102,10 @@ func (c *Control) Recover(ctx context.Context, queues ...string) (sum Pruned, er
 			return nil
 		})
 		if err != nil {
-			return sum, fmt.Errorf("look for lost tasks: %w", err)
+			return sum, pages, fmt.Errorf("look for lost tasks: %w", err)
 		}
 	}
-	return sum, nil
+	return sum, pages, nil
 }
 
 // waiting returns the ids of the waiting list, as far as it is searchable.
