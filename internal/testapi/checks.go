@@ -34,7 +34,8 @@ type provider struct {
 
 // providers has a function for each provider.
 var providers = map[string]func() provider{
-	"http": httpAPI, "postmark": postmark, "resend": resend,
+	"http": httpAPI, "postmark": postmark, "resend": resend, "mailjet": mailjet, "sendgrid": sendgrid,
+	"brevo": brevo,
 }
 
 // route is one operation. "{}" in its path stands for any segment, which the call has in args.
@@ -102,6 +103,17 @@ func (c *call) take(d Delivery, to ...string) {
 	}
 }
 
+// later accepts a message as providers do that drop it afterwards if the recipient is suppressed, and report
+// that by a webhook only.
+func (c *call) later(d Delivery, to string) {
+	if _, no := c.o.inactive(to); !no {
+		c.take(d, to)
+	}
+}
+
+// serial returns a number that no other message of this server has.
+func (c *call) serial() int64 { return c.last.Add(1) }
+
 // bearer returns what Authorization has after a scheme.
 func (c *call) bearer(scheme string) string {
 	token, _ := strings.CutPrefix(c.r.Header.Get("Authorization"), scheme+" ")
@@ -115,8 +127,10 @@ func (c *call) isJSON() bool {
 }
 
 // decode reads the body. Some providers refuse a field that they don't know.
-func (c *call) decode(into any, unknown bool) error {
-	dec := json.NewDecoder(bytes.NewReader(c.body))
+func (c *call) decode(into any, unknown bool) error { return decode(c.body, into, unknown) }
+
+func decode(raw []byte, into any, unknown bool) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	if !unknown {
 		dec.DisallowUnknownFields()
@@ -226,12 +240,6 @@ func uuid() string {
 	_, _ = rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-// basic tells whether the request is authorized by user and password.
-func (c *call) basic(user, password string) bool {
-	u, p, ok := c.r.BasicAuth()
-	return ok && u == user && p == password
 }
 
 // keyed is what is known of an idempotency key.

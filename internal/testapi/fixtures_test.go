@@ -57,6 +57,12 @@ func account(name string) Options {
 		o.Key = "00000000-0000-0000-0000-000000000000"
 	case "resend":
 		o.Key = "re_example"
+	case "mailjet":
+		o.Key, o.Secret = "pub", "priv"
+	case "sendgrid":
+		o.Key = "SG.example"
+	case "brevo":
+		o.Key = "xkeysib-example"
 	}
 	return o
 }
@@ -183,6 +189,28 @@ var states = map[string]state{
 	"resend/key-invalid":         {change: wrongKey},
 	"resend/quota-daily":         {fault: Fault{Say: Spent}},
 	"resend/rate-limited":        {fault: Fault{Say: Throttled}},
+
+	"mailjet/accepted":          {delivered: 1},
+	"mailjet/key-refused":       {change: wrongKey},
+	"mailjet/malformed":         {body: func(b string) string { return b[1:] }},
+	"mailjet/partial":           {delivered: 1},
+	"mailjet/rate-limited-html": {fault: Fault{Say: Throttled}},
+
+	"sendgrid/accepted":              {delivered: 1},
+	"sendgrid/batch-accepted":        {delivered: 3},
+	"sendgrid/batch-one-bad-address": {},
+	"sendgrid/credits-used-up":       {fault: Fault{Say: Spent}},
+	"sendgrid/key-revoked":           {change: wrongKey},
+	"sendgrid/rate-limited":          {fault: Fault{Say: Throttled}},
+	"sendgrid/sandbox":               {delivered: 1},
+
+	"brevo/accepted":          {delivered: 1},
+	"brevo/duplicate-key":     {before: 1},
+	"brevo/key-refused":       {change: wrongKey},
+	"brevo/no-credits":        {fault: Fault{Say: Spent}},
+	"brevo/rate-limited":      {fault: Fault{Say: Throttled}},
+	"brevo/sender-invalid":    {change: unverified},
+	"brevo/versions-accepted": {delivered: 2},
 }
 
 // TestFixtures sends the request of each fixture and expects its answer, apart from ids and times.
@@ -270,7 +298,7 @@ func (s *Server) claimed() bool {
 	return len(s.keys) == 1
 }
 
-var differs = regexp.MustCompile(`(?i)^_?(id|messageid|messageids|messageuuid|messagehref|submittedat|erroridentifier)$`)
+var differs = regexp.MustCompile(`(?i)^_?(id|messageid|messageids|customid|messageuuid|messagehref|submittedat|erroridentifier)$`)
 
 // plain replaces what differs each time.
 func plain(name string, v any) any {

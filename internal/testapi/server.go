@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -65,6 +66,7 @@ type Server struct {
 	provider provider
 	http     *httptest.Server
 	closed   chan struct{}
+	last     atomic.Int64 // number of the last message
 
 	mu        sync.Mutex
 	options   Options
