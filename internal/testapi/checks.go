@@ -35,7 +35,7 @@ type provider struct {
 // providers has a function for each provider.
 var providers = map[string]func() provider{
 	"http": httpAPI, "postmark": postmark, "resend": resend, "mailjet": mailjet, "sendgrid": sendgrid,
-	"brevo": brevo,
+	"brevo": brevo, "ses": ses, "mailgun": mailgun, "sparkpost": sparkpost, "mandrill": mandrill,
 }
 
 // route is one operation. "{}" in its path stands for any segment, which the call has in args.
