@@ -79,7 +79,13 @@ func resend() provider {
 			}
 			return a
 		},
-		key: func(c *call) string { return c.r.Header.Get("Idempotency-Key") }, keyLife: 24 * time.Hour,
+		key: func(c *call) string {
+			if !strings.HasPrefix(c.r.URL.Path, "/emails") {
+				return ""
+			}
+			return c.r.Header.Get("Idempotency-Key")
+		},
+		keyLife: 24 * time.Hour,
 		repeat: func(first answer, what repetition) answer {
 			switch what {
 			case inFlight:

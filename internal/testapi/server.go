@@ -2,6 +2,7 @@ package testapi
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"encoding/json"
 	"io"
 	"log"
@@ -67,6 +68,8 @@ type Server struct {
 	http     *httptest.Server
 	closed   chan struct{}
 	last     atomic.Int64 // number of the last message
+	signer   sync.Once    // makes private
+	private  *ecdsa.PrivateKey
 
 	mu        sync.Mutex
 	options   Options
