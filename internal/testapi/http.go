@@ -1,0 +1,128 @@
+package testapi
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/mail"
+	"strconv"
+	"strings"
+	"time"
+
+	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+type httpMessage struct {
+	Version  int               `json:"version"`
+	ID       string            `json:"id"`
+	Account  string            `json:"account"`
+	Lane     string            `json:"lane"`
+	From     string            `json:"from"`
+	To       []string          `json:"to"`
+	Raw      string            `json:"raw"`
+	Tags     []string          `json:"tags"`
+	Metadata map[string]string `json:"metadata"`
+	Sandbox  bool              `json:"sandbox"`
+}
+
+// httpAPI is an endpoint of the user's, at any path. It verifies signatures by Standard Webhooks.
+func httpAPI() provider {
+	return provider{
+		auth: func(c *call) (answer, bool) {
+			hook, err := standard.NewWebhook(c.o.Secret)
+			if err == nil {
+				err = hook.VerifyIgnoringTimestamp(c.body, c.r.Header)
+			}
+			sent, _ := strconv.ParseInt(c.r.Header.Get("Webhook-Timestamp"), 10, 64)
+			age := c.now.Sub(time.Unix(sent, 0)).Abs()
+			return httpError(http.StatusUnauthorized, "signature", "the signature is wrong or old"),
+				err == nil && age <= 5*time.Minute
+		},
+		routes: []route{{"POST", "/mail", httpSend}},
+		lost: func(_ *call, status int) answer {
+			return httpError(status, "path", "use POST /mail")
+		},
+		says: func(_ *call, what Say) answer {
+			a := map[Say]answer{
+				Throttled: httpError(http.StatusTooManyRequests, "throttled", "too many requests"),
+				Spent:     httpError(http.StatusTooManyRequests, "quota", "the quota of the day is used up"),
+				Down:      httpError(http.StatusServiceUnavailable, "down", "maintenance"),
+			}[what]
+			a.header = map[string]string{"Retry-After": "1"}
+			if what == Spent {
+				a.header["Retry-After"] = "3600"
+			}
+			return a
+		},
+		key: func(c *call) string { return c.r.Header.Get("Idempotency-Key") }, keyLife: 24 * time.Hour,
+		repeat: func(first answer, what repetition) answer {
+			switch what {
+			case inFlight:
+				return httpError(http.StatusConflict, "concurrent_idempotent_requests", "the first one is under way")
+			case otherBytes:
+				return httpError(http.StatusConflict, "invalid_idempotent_request", "this key had other bytes")
+			}
+			return first
+		},
+	}
+}
+
+func httpError(status int, code, text string) answer {
+	return answer{status, nil, map[string]any{"code": code, "message": text}}
+}
+
+func httpSend(c *call) answer {
+	var m httpMessage
+	if !c.isJSON() {
+		return httpError(http.StatusUnsupportedMediaType, "type", "the body must be application/json")
+	}
+	if err := c.decode(&m, false); err != nil {
+		return httpError(http.StatusUnprocessableEntity, "json", err.Error())
+	}
+	raw, err := base64.StdEncoding.DecodeString(m.Raw)
+	if err == nil {
+		_, err = mail.ReadMessage(strings.NewReader(string(raw)))
+	}
+	header := c.r.Header
+	switch {
+	case m.Version != 1:
+		return httpError(http.StatusUnprocessableEntity, "version", "version must be 1")
+	case m.ID == "" || m.Account == "" || address(m.From) == "" && m.From != "":
+		return httpError(http.StatusUnprocessableEntity, "missing", "id, account and from are required")
+	case len(m.To) == 0 || err != nil:
+		return httpError(http.StatusUnprocessableEntity, "missing", "to and raw, a message in base64, are required")
+	case header.Get("Idempotency-Key") == "" || header.Get("Webhook-Id") == "":
+		return httpError(http.StatusBadRequest, "key", "Idempotency-Key and webhook-id are required")
+	}
+	results := []any{}
+	for _, to := range m.To {
+		results = append(results, c.httpTake(m, to, raw))
+	}
+	return answer{200, nil, map[string]any{"results": results}}
+}
+
+// httpTake accepts a message for one recipient, or says why not.
+func (c *call) httpTake(m httpMessage, to string, raw []byte) map[string]any {
+	refuse := func(reason, text string) map[string]any {
+		return map[string]any{"to": to, "status": "refused", "reason": reason, "message": text}
+	}
+	reason, no := c.o.inactive(to)
+	switch {
+	case !c.o.sender(m.From):
+		return refuse("sender", "this sender is not allowed")
+	case address(to) == "":
+		return refuse("policy", "this is not an address")
+	case no && reason == "later":
+		return map[string]any{"to": to, "status": "later", "retryAfter": 60}
+	case no && reason == "":
+		return refuse("unknown", "no such mailbox")
+	case no:
+		return refuse(reason, "refused")
+	}
+	metadata := map[string]string{"postroom_id": m.ID}
+	for k, v := range m.Metadata {
+		metadata[k] = v
+	}
+	d := Delivery{From: m.From, ID: uuid(), MIME: raw, Tags: m.Tags, Metadata: metadata, Sandbox: m.Sandbox}
+	c.take(d, to)
+	return map[string]any{"to": to, "status": "accepted", "id": d.ID}
+}
