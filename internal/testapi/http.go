@@ -2,6 +2,7 @@ package testapi
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/mail"
 	"strconv"
@@ -12,16 +13,17 @@ import (
 )
 
 type httpMessage struct {
-	Version  int               `json:"version"`
-	ID       string            `json:"id"`
-	Account  string            `json:"account"`
-	Lane     string            `json:"lane"`
-	From     string            `json:"from"`
-	To       []string          `json:"to"`
-	Raw      string            `json:"raw"`
-	Tags     []string          `json:"tags"`
-	Metadata map[string]string `json:"metadata"`
-	Sandbox  bool              `json:"sandbox"`
+	Version  int            `json:"version"`
+	ID       string         `json:"id"`
+	Account  string         `json:"account"`
+	Lane     string         `json:"lane"`
+	From     string         `json:"from"`
+	To       []string       `json:"to"`
+	Raw      string         `json:"raw"`
+	Tags     []string       `json:"tags"`
+	Metadata map[string]any `json:"metadata"`
+	Sandbox  bool           `json:"sandbox"`
+	Check    bool           `json:"check"`
 }
 
 // httpAPI is an endpoint of the user's, at any path. It verifies signatures by Standard Webhooks.
@@ -84,6 +86,8 @@ func httpSend(c *call) answer {
 	}
 	header := c.r.Header
 	switch {
+	case m.Check && len(m.To) == 0:
+		return answer{200, nil, map[string]any{}}
 	case m.Version != 1:
 		return httpError(http.StatusUnprocessableEntity, "version", "version must be 1")
 	case m.ID == "" || m.Account == "" || address(m.From) == "" && m.From != "":
@@ -120,7 +124,7 @@ func (c *call) httpTake(m httpMessage, to string, raw []byte) map[string]any {
 	}
 	metadata := map[string]string{"postroom_id": m.ID}
 	for k, v := range m.Metadata {
-		metadata[k] = v
+		metadata[k] = fmt.Sprint(v)
 	}
 	d := Delivery{From: m.From, ID: uuid(), MIME: raw, Tags: m.Tags, Metadata: metadata, Sandbox: m.Sandbox}
 	c.take(d, to)

@@ -126,6 +126,9 @@ func (s *Server) Change(change func(*Options)) {
 	change(&s.options)
 }
 
+// CloseConnections closes all connections, as a provider does with those that are idle.
+func (s *Server) CloseConnections() { s.http.CloseClientConnections() }
+
 // Requests returns all requests so far, in the order of their arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -204,7 +207,7 @@ func (s *Server) begin(r *http.Request) (Fault, int) {
 	}
 	f := s.next()
 	if f.Expire {
-		s.options.Key += "-expired"
+		s.options.Key, s.options.Secret = s.options.Key+"-expired", "whsec_ZXhwaXJlZCBhbmQgcmVwbGFjZWQgYnkgYW5vdGhlcg=="
 	}
 	return f, number
 }

@@ -122,6 +122,19 @@ func refuse(m meaning, reason, text string) answer {
 // decode reads the JSON of an answer into v. It reports false if it is none, or of another form.
 func (x *exchange) decode(v any) bool { return json.Unmarshal(x.body, v) == nil }
 
+// id is an id in an answer: a text, or a number of any size.
+type id string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (i *id) UnmarshalJSON(raw []byte) error {
+	var number json.Number
+	if json.Unmarshal(raw, &number) == nil && number != "" {
+		*i = id(number)
+		return nil
+	}
+	return json.Unmarshal(raw, (*string)(i))
+}
+
 // ok reports whether the status says that the request was taken.
 func (x *exchange) ok() bool { return x.status >= 200 && x.status < 300 }
 

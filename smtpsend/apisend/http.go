@@ -67,7 +67,7 @@ func endpointSigned(t Target, key string, body endpointMail) (request, error) {
 type endpointResult struct {
 	To         string `json:"to"`
 	Status     string `json:"status"` // accepted, refused, later
-	ID         string `json:"id"`
+	ID         id     `json:"id"`
 	Reason     string `json:"reason"` // unknown, full, policy, sender, suppressed
 	Code       string `json:"code"`
 	Message    string `json:"message"`
@@ -112,7 +112,7 @@ func (r endpointResult) recipient() (recipient, bool) {
 	said := refusal{reason: r.Reason, text: r.Message, wait: time.Duration(r.RetryAfter) * time.Second}
 	switch {
 	case r.Status == "accepted":
-		return recipient{id: r.ID}, true
+		return recipient{id: string(r.ID)}, true
 	case r.Status == "later" && r.Reason == "full":
 		said.meaning = fullMailbox
 	case r.Status == "later":

@@ -73,7 +73,8 @@ func byStatus(status int, readable bool) (meaning, bool) {
 		return unavailable, true
 	case status == http.StatusInternalServerError && readable:
 		return broken, true
-	case status < 300, status >= 500 && !readable:
+	case status < 300, status == http.StatusConflict, status >= 500 && !readable:
+		// A conflict is one of two requests with the same key: the other one decides.
 		return meaning{}, false
 	}
 	return laterMessage, true
