@@ -10,7 +10,7 @@ type RecipientResult struct {
 	// the provider that took it, such as "ses", and its id of the message; empty: unknown. Filled in by package
 	// routing over SMTP, where the reply has the id
 	Provider, ProviderID string
-	Err        *Error // nil: the relay took responsibility for this recipient
+	Err                  *Error // nil: the relay took responsibility for this recipient
 }
 
 // Result is the result of a whole message. It lists every recipient in the order of Message.To.

@@ -1,12 +1,8 @@
 package message
 
 import (
-	"bytes"
-	"encoding/base64"
 	"errors"
-	"io"
 	"mime"
-	"mime/quotedprintable"
 	"strings"
 )
 
@@ -93,15 +89,6 @@ func (e *entity) text() (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	var body io.Reader = bytes.NewReader(e.body)
-	switch encoding := strings.ToLower(e.header.get("Content-Transfer-Encoding")); {
-	case encoding == "quoted-printable":
-		body = quotedprintable.NewReader(body)
-	case encoding == "base64":
-		body = base64.NewDecoder(base64.StdEncoding, body)
-	case !isIdentity(encoding):
-		return "", false
-	}
-	text, err := io.ReadAll(body)
+	text, err := e.decoded()
 	return string(text), err == nil
 }

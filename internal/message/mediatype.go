@@ -18,7 +18,7 @@ func mediaType(contentType, filename string) (string, []parameter) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil && err != mime.ErrInvalidMediaParameter || !strings.Contains(kind, "/") || !isASCII(kind) ||
 		len(kind) > 127 {
-		return guessType(filename), nil
+		return TypeByName(filename), nil
 	}
 	if strings.HasPrefix(kind, "multipart/") {
 		return octetStream, nil
@@ -34,7 +34,9 @@ func mediaType(contentType, filename string) (string, []parameter) {
 	return kind, kept
 }
 
-func guessType(filename string) string {
+// TypeByName returns the media type that the extension of a file name stands for, or
+// application/octet-stream. It is the same on every machine.
+func TypeByName(filename string) string {
 	if kind, ok := typesByExtension[strings.ToLower(path.Ext(filename))]; ok {
 		return kind
 	}

@@ -141,7 +141,7 @@ func (f *faults) parseFields(header []byte) []rawField {
 		size := len(header) - len(rest)
 		colon := bytes.IndexByte(line, ':')
 		switch {
-		case line[0] == ' ' || line[0] == '\t':
+		case bytes.HasPrefix(line, []byte(" ")) || bytes.HasPrefix(line, []byte("\t")):
 			if len(fields) == 0 {
 				f.Add("raw", "begins with a blank instead of a header")
 				return nil

@@ -22,7 +22,7 @@ func (k *Composer) tree(d Draft, token, domain string) *part {
 	var shown, related, attached, calendars []*part
 	var linked map[string]bool
 	if slices.ContainsFunc(d.Attachments, func(a Attachment) bool { return a.CID != "" }) {
-		linked = linkedCIDs(htmlText)
+		linked = LinkedCIDs(htmlText)
 	}
 	for i, a := range d.Attachments {
 		p := attachmentPart(a, i)
@@ -122,9 +122,9 @@ func invitation(p *part) *part {
 	return &part{kind: p.kind, parameters: p.parameters, encoding: textEncoding(body), body: body}
 }
 
-// linkedCIDs finds the content ids that html refers to, in links or styles. Case counts; %-escapes and
+// LinkedCIDs finds the content ids that html refers to, in links or styles. Case counts; %-escapes and
 // entities are decoded.
-func linkedCIDs(htmlText string) map[string]bool {
+func LinkedCIDs(htmlText string) map[string]bool {
 	linked := make(map[string]bool)
 	for rest := htmlText; ; {
 		i := indexFold(rest, "cid:")
