@@ -1,12 +1,15 @@
 package apisend
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -15,11 +18,10 @@ type adapter struct {
 	base func(Target) string // URL of the API; nil: Target.URL is required
 	most int                 // recipients of one request; 0: any number
 	size int64               // bytes of a message, as MIME; 0: any number
+	apart bool // it takes parts instead of MIME: mail.parts is set
 	// returns what of a message the API can't carry, to be said after "because of"; empty: nothing. nil: it
 	// carries any
 	lacks func(Target, *mail) string
-	// groups the recipients of a message into requests; nil: as many as fit, in their order
-	groups func(m *mail, to []string, most int) []group
 	// makes a request; it may be repeated with the same bytes
 	request func(Target, *mail, group) (request, error)
 	// says what an answer means. It is called for every answer, also for one without JSON.
@@ -48,30 +50,41 @@ type request struct {
 	key    string // against duplicates; empty: none
 }
 
-// group is the recipients of one request.
-type group struct {
-	to, cc, bcc []string // as the API's fields name them; only to where it takes an envelope
-}
+// group is the recipients of one request. Their addresses are spelled as in the envelope. Where the API takes
+// parts instead of MIME, to, cc and bcc are what people see, their names come from the header, and to is
+// never empty. Elsewhere all are in to.
+type group struct{ to, cc, bcc []message.Address }
 
-// all returns all recipients of a group.
+// all returns the addresses of a group.
 func (g group) all() []string {
-	return append(append(append(make([]string, 0, len(g.to)+len(g.cc)+len(g.bcc)), g.to...), g.cc...), g.bcc...)
+	var all []string
+	for _, some := range [][]message.Address{g.to, g.cc, g.bcc} {
+		for _, a := range some {
+			all = append(all, a.Address)
+		}
+	}
+	return all
 }
 
 // chunks groups recipients in their order.
-func chunks(_ *mail, to []string, most int) []group {
+func chunks(to []string, most int) []group {
 	var groups []group
-	for most > 0 && len(to) > most {
-		groups, to = append(groups, group{to: to[:most]}), to[most:]
+	for some := range slices.Chunk(to, cmp.Or(most, len(to))) {
+		var g group
+		for _, address := range some {
+			g.to = append(g.to, message.Address{Address: address})
+		}
+		groups = append(groups, g)
 	}
-	return append(groups, group{to: to})
+	return groups
 }
 
 // mail is a message and its content.
 type mail struct {
 	smtpsend.Message
-	raw []byte
-	key string // against duplicates, for a group that is all of the recipients left
+	raw   []byte
+	parts content // of the adapters that take the message apart
+	key   string // against duplicates, for a group that is all of the recipients left
 }
 
 // proof returns the text that proves the message; empty: it has none.

@@ -36,7 +36,7 @@ type endpointMail struct {
 }
 
 func endpointRequest(t Target, m *mail, g group) (request, error) {
-	body := endpointMail{Version: 1, ID: m.Labels.ID, Account: m.Labels.Account, From: m.From, To: g.to,
+	body := endpointMail{Version: 1, ID: m.Labels.ID, Account: m.Labels.Account, From: m.From, To: g.all(),
 		Raw: m.raw, Tags: m.Labels.Tags, Metadata: m.Labels.Metadata, Sandbox: t.Sandbox}
 	if m.Labels.Bulk {
 		body.Lane = "bulk"

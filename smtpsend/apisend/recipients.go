@@ -2,10 +2,6 @@ package apisend
 
 import "github.com/postroom/postroom/internal/message"
 
-// recipientGroup is the recipients of one request. Their addresses are spelled as in the envelope. Their
-// names come from the header. to is never empty.
-type recipientGroup struct{ to, cc, bcc []message.Address }
-
 // recipients distributes the recipients of the envelope among requests with at most limit recipients each. A
 // provider writes the To and Cc that people see from its request, so:
 //   - Recipients that the header names stay together in To and Cc. If a request has none for To, the first of
@@ -13,9 +9,9 @@ type recipientGroup struct{ to, cc, bcc []message.Address }
 //   - All others are Bcc in these requests as long as there is room. After that, and if the header names
 //     nobody, each one gets a request of its own with itself in To, so nobody learns of anybody else.
 //   - No request has two addresses that differ in case only: providers' answers are compared without case.
-func (c content) recipients(to []string, limit int) []recipientGroup {
+func (c content) recipients(to []string, limit int) []group {
 	known := c.named()
-	var requests []*request
+	var requests []*pending
 	var hidden []string
 	for _, address := range to {
 		n, ok := known.find(address)
@@ -26,7 +22,7 @@ func (c content) recipients(to []string, limit int) []recipientGroup {
 		key := message.Comparable(address)
 		r := withRoom(requests, key, limit)
 		if r == nil {
-			r = &request{taken: map[string]bool{}}
+			r = &pending{taken: map[string]bool{}}
 			requests = append(requests, r)
 		}
 		r.taken[key] = true
@@ -36,7 +32,7 @@ func (c content) recipients(to []string, limit int) []recipientGroup {
 			r.to = append(r.to, message.Address{Name: n.name, Address: address})
 		}
 	}
-	var alone []recipientGroup
+	var alone []group
 	for _, address := range hidden {
 		key := message.Comparable(address)
 		if r := withRoom(requests, key, limit); r != nil {
@@ -44,26 +40,26 @@ func (c content) recipients(to []string, limit int) []recipientGroup {
 			r.bcc = append(r.bcc, message.Address{Address: address})
 			continue
 		}
-		alone = append(alone, recipientGroup{to: []message.Address{{Address: address}}})
+		alone = append(alone, group{to: []message.Address{{Address: address}}})
 	}
-	groups := make([]recipientGroup, 0, len(requests)+len(alone))
+	groups := make([]group, 0, len(requests)+len(alone))
 	for _, r := range requests {
 		if len(r.to) == 0 {
 			r.to, r.cc = r.cc[:1:1], r.cc[1:]
 		}
-		groups = append(groups, r.recipientGroup)
+		groups = append(groups, r.group)
 	}
 	return append(groups, alone...)
 }
 
-// request is a recipientGroup in the making.
-type request struct {
-	recipientGroup
+// pending is a group in the making.
+type pending struct {
+	group
 	taken map[string]bool // its addresses, as message.Comparable has them
 }
 
 // withRoom returns the first request that can take an address, or nil.
-func withRoom(requests []*request, key string, limit int) *request {
+func withRoom(requests []*pending, key string, limit int) *pending {
 	for _, r := range requests {
 		if len(r.taken) < limit && !r.taken[key] {
 			return r

@@ -182,6 +182,11 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 		return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Soft,
 			Scope: smtpsend.ScopeMessage, Err: fmt.Errorf("read the content: %w", err)}
 	}
+	if d.a.apart {
+		if d.m.parts, err = takeApart(d.m.raw); err != nil {
+			return smtpsend.Uncarried("gateway %s can't carry the message: it %w", d.t.ID, err)
+		}
+	}
 	if d.m.RequireTLS {
 		return smtpsend.Uncarried("gateway %s can't carry the message: it requires TLS on the whole way", d.t.ID)
 	}
@@ -199,13 +204,9 @@ const mostRounds = 5
 
 // run sends request after request until every recipient has a result.
 func (d *delivery) run(ctx context.Context) {
-	groups := d.a.groups
-	if groups == nil {
-		groups = chunks
-	}
 	for round := 1; len(d.open) > 0; round++ {
 		before := len(d.open)
-		for _, g := range groups(d.m, d.open, d.a.most) {
+		for _, g := range d.groups() {
 			if failure := d.send(ctx, g); failure != nil {
 				d.failRest(failure)
 				return
@@ -220,6 +221,14 @@ func (d *delivery) run(ctx context.Context) {
 				Scope: smtpsend.ScopeMessage, Err: errors.New("refused together with other recipients, again and again")})
 		}
 	}
+}
+
+// groups groups the open recipients into requests.
+func (d *delivery) groups() []group {
+	if d.a.apart {
+		return d.m.parts.recipients(d.open, cmp.Or(d.a.most, len(d.open)))
+	}
+	return chunks(d.open, d.a.most)
 }
 
 // announce calls Answered with the results so far, if recipients are left.
