@@ -15,10 +15,10 @@ import (
 
 // adapter is what differs between the providers.
 type adapter struct {
-	base func(Target) string // URL of the API; nil: Target.URL is required
-	most int                 // recipients of one request; 0: any number
-	size int64               // bytes of a message, as MIME; 0: any number
-	apart bool // it takes parts instead of MIME: mail.parts is set
+	base  func(Target) string // URL of the API; nil: Target.URL is required
+	most  int                 // recipients of one request; 0: any number
+	size  int64               // bytes of a message, as MIME; 0: any number
+	apart bool                // it takes parts instead of MIME: mail.parts is set
 	// returns what of a message the API can't carry, to be said after "because of"; empty: nothing. nil: it
 	// carries any
 	lacks func(Target, *mail) string
@@ -84,7 +84,7 @@ type mail struct {
 	smtpsend.Message
 	raw   []byte
 	parts content // of the adapters that take the message apart
-	key   string // against duplicates, for a group that is all of the recipients left
+	key   string  // against duplicates, for a group that is all of the recipients left
 }
 
 // proof returns the text that proves the message; empty: it has none.
