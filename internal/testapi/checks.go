@@ -24,7 +24,7 @@ type provider struct {
 	auth   func(*call) (refusal answer, ok bool)
 	routes []route
 	lost   func(c *call, status int) answer // no such path (404) or method (405)
-	says   func(*call, Say) answer
+	says   func(*call) map[Say]answer
 
 	// key returns the idempotency key of a request, or an empty text. It is nil where the provider has none.
 	key     func(*call) string
@@ -37,6 +37,9 @@ var providers = map[string]func() provider{
 	"http": httpAPI, "postmark": postmark, "resend": resend, "mailjet": mailjet, "sendgrid": sendgrid,
 	"brevo": brevo, "ses": ses, "mailgun": mailgun, "sparkpost": sparkpost, "mandrill": mandrill,
 }
+
+// object is a JSON object.
+type object = map[string]any
 
 // route is one operation. "{}" in its path stands for any segment, which the call has in args.
 type route struct {
@@ -209,6 +212,12 @@ func (o Options) suppressed(after string, most int) (page []string, next string)
 	return page, next
 }
 
+// dead returns the whole suppression list.
+func (o Options) dead() []string {
+	all, _ := o.suppressed("", len(o.Inactive))
+	return all
+}
+
 // domains returns the domains that the account may send from.
 func (o Options) domains() (all []string) {
 	for _, v := range o.Verified {
@@ -232,6 +241,11 @@ func decoded(text string) ([]byte, bool) {
 func field(name, value string) bool {
 	return textproto.TrimString(name) != "" && !strings.ContainsAny(name, " :\r\n") &&
 		!strings.ContainsAny(value, "\r\n")
+}
+
+// reserved tells whether a header field is one of a list.
+func reserved(name, list string) bool {
+	return slices.Contains(strings.Fields(list), strings.ToLower(name))
 }
 
 // uuid returns a new random id.
@@ -286,18 +300,35 @@ func (s *Server) release(key string) {
 	}
 }
 
-// hook creates a webhook and returns it with an id.
-func (c *call) hook(h map[string]any, id string) map[string]any {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h[id] = len(c.hooks) + 1
-	c.hooks = append(c.hooks, h)
-	return h
+// hooks describes how webhooks are listed and created.
+type hooks struct {
+	list, create string // paths
+	id, url      string // names of fields
+	listed       func([]any) any
+	created      func(*call, object) answer
+	refusal      answer // without a URL
 }
 
-// created returns the webhooks. It is never nil: an empty list is no null in JSON.
-func (c *call) created() []any {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]any{}, c.hooks...)
+// routes returns the two operations, and others.
+func (h hooks) routes(others ...route) []route {
+	return append(others, route{"GET", h.list, func(c *call) answer {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return answer{200, nil, h.listed(append([]any{}, c.hooks...))} // an empty list is no null
+	}}, route{"POST", h.create, func(c *call) answer {
+		var hook object
+		if c.decode(&hook, true) != nil || hook[h.url] == nil {
+			return h.refusal
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		hook[h.id] = len(c.hooks) + 1
+		c.Server.hooks = append(c.Server.hooks, hook)
+		return h.created(c, hook)
+	}})
+}
+
+// in puts a list into an object.
+func in(name string) func([]any) any {
+	return func(list []any) any { return object{name: list} }
 }

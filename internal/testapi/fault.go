@@ -44,7 +44,7 @@ type Fault struct {
 	At   Point
 	Wait <-chan struct{}
 
-	// Taken delivers the message although the connection is cut at Read, or although Status or Say replaces the
+	// Taken delivers the message before the exchange stops at Read, or although Status or Say replaces the
 	// answer.
 	Taken bool
 
@@ -176,7 +176,7 @@ func (g gate) Accept() (net.Conn, error) {
 }
 
 // send writes the answer, or the part of it that the fault lets through.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, f Fault, a answer) {
+func (s *Server) send(w http.ResponseWriter, f Fault, a answer) {
 	body := a.body.(string)
 	if f.Gzip {
 		var packed bytes.Buffer
@@ -303,7 +303,7 @@ func inList(answer any, change func([]any) []any) any {
 		if len(v) > 0 {
 			return change(v)
 		}
-	case map[string]any:
+	case object:
 		for _, name := range []string{"data", "errors", "results", "Messages", "To", "messageIds",
 			"BulkEmailEntryResults"} {
 			if v[name] != nil {
@@ -327,8 +327,8 @@ func each(answer any, change func(name string, v any) any) any {
 				list[i] = walk(name, v[i])
 			}
 			return list
-		case map[string]any:
-			object := map[string]any{}
+		case object:
+			object := object{}
 			for k := range v {
 				object[k] = walk(k, v[k])
 			}

@@ -166,8 +166,8 @@ type state struct {
 	body    func(string) string // of the request
 	request func(*http.Request)
 	fault   Fault
-	before  int // requests before this one
-	// deliveries: -1 for none
+	before  int // requests before this one, which are still under way
+
 	delivered int
 }
 
@@ -356,7 +356,8 @@ func (s *Server) claimed() bool {
 	return len(s.keys) == 1
 }
 
-var differs = regexp.MustCompile(`(?i)^_?(id|messageid|messageids|customid|messageuuid|messagehref|submittedat|erroridentifier)$`)
+var differs = regexp.MustCompile(
+	`(?i)^_?(id|messageids?|customid|messageuuid|messagehref|submittedat|erroridentifier)$`)
 
 // plain replaces what differs each time.
 func plain(name string, v any) any {

@@ -27,6 +27,16 @@ type file struct {
 	data            []byte
 }
 
+// attach adds a file, in base64. It is inline if it has a Content-ID.
+func (m *content) attach(kind, name, cid, text string) {
+	raw, _ := decoded(text) // what can't be decoded was refused
+	if f := (file{kind, name, cid, raw}); cid != "" {
+		m.inline = append(m.inline, f)
+	} else {
+		m.attached = append(m.attached, f)
+	}
+}
+
 // entity is a part of a MIME message, or all of it.
 type entity struct {
 	header textproto.MIMEHeader
