@@ -199,7 +199,7 @@ func (c *call) brevoTake(m brevoMessage, v brevoMail, id string) {
 		fill = filler("{{params.", "}}", v.Params)
 	}
 	out := content{from: m.Sender.String(), subject: fill.Replace(v.Subject), text: fill.Replace(v.Text),
-		html: fill.Replace(v.HTML), to: people(v.To), cc: people(v.Cc), headers: pairs(v.Headers)}
+		html: fill.Replace(v.HTML), to: people(v.To), cc: people(v.Cc), headers: pairs(v.Headers), raw: true}
 	if v.ReplyTo != nil {
 		out.replyTo = []string{v.ReplyTo.String()}
 	}

@@ -106,8 +106,8 @@ func (c *call) take(d Delivery, to ...string) {
 	}
 }
 
-// later accepts a message as providers do that drop it afterwards if the recipient is suppressed, and report
-// that by a webhook only.
+// later accepts a message, and drops it if the recipient is suppressed. Many providers do that, and report it
+// by a webhook only.
 func (c *call) later(d Delivery, to string) {
 	if _, no := c.o.inactive(to); !no {
 		c.take(d, to)
@@ -117,7 +117,7 @@ func (c *call) later(d Delivery, to string) {
 // serial returns a number that no other message of this server has.
 func (c *call) serial() int64 { return c.last.Add(1) }
 
-// bearer returns what Authorization has after a scheme.
+// bearer returns the part of Authorization after the scheme.
 func (c *call) bearer(scheme string) string {
 	token, _ := strings.CutPrefix(c.r.Header.Get("Authorization"), scheme+" ")
 	return token

@@ -2,6 +2,7 @@ package testapi
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -194,9 +195,13 @@ func (s *Server) send(w http.ResponseWriter, f Fault, a answer) {
 		w.Header().Set(name, value)
 	}
 	w.WriteHeader(a.status)
-	_, err := io.WriteString(w, body)
-	for sent := int64(len(body)); err == nil && sent < f.Length; sent += int64(len(body)) {
-		_, err = io.WriteString(w, body)
+	if f.Length == 0 {
+		_, _ = io.WriteString(w, body)
+		return
+	}
+	chunk := strings.Repeat(cmp.Or(body, " "), 1+32<<10/(1+len(body)))
+	for left, err := f.Length, error(nil); err == nil && left > 0; left -= int64(len(chunk)) {
+		_, err = io.WriteString(w, chunk[:min(left, int64(len(chunk)))])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 type sendgridMessage struct {
@@ -249,7 +250,13 @@ func (c *call) sendgridTake(m sendgridMessage, p sendgridEntry, id string) {
 		if a.Disposition != "inline" {
 			a.ContentID = ""
 		}
-		out.attach(a.Type, a.Filename, a.ContentID, a.Content)
+		name := strings.Map(func(r rune) rune { // it garbles other names
+			if r >= utf8.RuneSelf {
+				return '?'
+			}
+			return r
+		}, a.Filename)
+		out.attach(a.Type, name, a.ContentID, a.Content)
 	}
 	d := Delivery{From: m.From.Email, ID: id, MIME: out.join(id, c.now), Tags: m.Categories,
 		Metadata: merged(m.CustomArgs, p.CustomArgs), Sandbox: m.Settings.Sandbox.Enable}
