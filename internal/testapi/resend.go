@@ -47,11 +47,17 @@ func (o *oneOrMore) UnmarshalJSON(raw []byte) error {
 func resend() provider {
 	return provider{
 		auth: func(c *call) (answer, bool) {
-			key := c.bearer("Bearer")
-			if key == "" {
-				return resendError(http.StatusUnauthorized, "missing_api_key", "Missing API Key"), false
+			key, sends := c.bearer("Bearer"), strings.HasPrefix(c.r.URL.Path, "/emails")
+			switch {
+			case key == "":
+				return resendError(401, "missing_api_key", "Missing API Key"), false
+			case key != c.o.Key && sends:
+				return resendError(401, "validation_error", "API key is invalid"), false
+			case key != c.o.Key:
+				return resendError(400, "validation_error", "API key is invalid"), false
 			}
-			return resendError(http.StatusUnauthorized, "validation_error", "API key is invalid"), key == c.o.Key
+			return resendError(401, "restricted_api_key", "This API key is restricted to only send emails"),
+				sends || !c.o.Restricted
 		},
 		routes: hooks{list: "/webhooks", create: "/webhooks", id: "id", url: "endpoint", listed: in("data"),
 			created: func(c *call, h object) answer {

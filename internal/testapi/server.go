@@ -24,6 +24,8 @@ type Options struct {
 	Key    string // required from requests; default "key"
 	Secret string // ses, mailjet, http (signs requests), postmark (account token); default [DefaultSecret]
 
+	Restricted bool // resend: the key may only send
+
 	Region   string   // ses: the region that requests are signed for; default "eu-west-1"
 	Domain   string   // mailgun: the sending domain; default "mg.example.com"
 	Verified []string // addresses and domains that may send; default all

@@ -296,6 +296,20 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// TestRestrictedKey: a key of Resend that may only send can't be checked.
+func TestRestrictedKey(t *testing.T) {
+	s := start(t, "resend")
+	s.Change(func(o *Options) { o.Restricted = true })
+	r := load(t, "resend/accepted").request(t, s, account("resend"))
+	r.URL.Path, r.Method = "/domains", http.MethodGet
+	if res, body := send(t, r); res.StatusCode != 401 || !strings.Contains(body, "restricted_api_key") {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	if _, _, err := exchange(t, s, nil); err != nil || s.Count("") != 1 {
+		t.Error(err)
+	}
+}
+
 // TestWebhookSetup creates a webhook where a provider has the same path for the list.
 func TestWebhookSetup(t *testing.T) {
 	for name, path := range map[string]string{"postmark": "/webhooks", "resend": "/webhooks",
