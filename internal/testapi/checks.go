@@ -123,7 +123,7 @@ func (c *call) bearer(scheme string) string {
 	return token
 }
 
-// isJSON tells whether the request says that its body is JSON.
+// isJSON reports whether the request says that its body is JSON.
 func (c *call) isJSON() bool {
 	kind, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	return kind == "application/json"
@@ -178,7 +178,7 @@ func addresses(list []string) (all []string, wrong string, ok bool) {
 	return all, "", true
 }
 
-// sender tells whether the account may send as an address.
+// sender reports whether the account may send as an address.
 func (o Options) sender(addr string) bool {
 	_, domain, _ := strings.Cut(addr, "@")
 	return len(o.Verified) == 0 || slices.ContainsFunc(o.Verified, func(v string) bool {
@@ -243,7 +243,7 @@ func field(name, value string) bool {
 		!strings.ContainsAny(value, "\r\n")
 }
 
-// reserved tells whether a header field is one of a list.
+// reserved reports whether a header field is one of a list.
 func reserved(name, list string) bool {
 	return slices.Contains(strings.Fields(list), strings.ToLower(name))
 }

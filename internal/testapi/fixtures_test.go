@@ -349,7 +349,7 @@ func replay(t *testing.T, f fixture, provider string, now state) {
 	}
 }
 
-// claimed tells whether an idempotency key is in flight.
+// claimed reports whether an idempotency key is in flight.
 func (s *Server) claimed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,13 +9,15 @@ import (
 )
 
 type mailjetMessage struct {
-	From, Sender, ReplyTo                                                *person
-	To, Cc, Bcc                                                          []person
-	Subject, TextPart, HTMLPart, CustomID, EventPayload, CustomCampaign  string
-	TrackOpens, TrackClicks                                              string
-	Headers                                                              map[string]string
-	Attachments, InlinedAttachments                                      []mailjetFile
-	DeduplicateCampaign, TemplateLanguage, AdvanceErrorHandling, Sandbox bool
+	From, Sender, ReplyTo                                               *person
+	To, Cc, Bcc                                                         []person
+	Subject, TextPart, HTMLPart, CustomID, EventPayload, CustomCampaign string
+	TrackOpens, TrackClicks                                             string
+	Headers                                                             map[string]string
+	Attachments, InlinedAttachments                                     []mailjetFile
+	DeduplicateCampaign, TemplateLanguage                               bool
+	Variables                                                           object
+	Priority                                                            int
 }
 
 type mailjetFile struct{ ContentType, Filename, Base64Content, ContentID string }

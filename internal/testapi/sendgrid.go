@@ -30,11 +30,12 @@ type sendgridMessage struct {
 	CustomArgs map[string]string `json:"custom_args"`
 	Pool       string            `json:"ip_pool_name"`
 	Tracking   json.RawMessage   `json:"tracking_settings"`
-	Settings   struct {
-		Sandbox struct {
-			Enable bool `json:"enable"`
-		} `json:"sandbox_mode"`
+	Settings   map[string]struct {
+		Enable bool `json:"enable"`
 	} `json:"mail_settings"`
+	Asm    json.RawMessage `json:"asm"`
+	SendAt int64           `json:"send_at"`
+	Batch  string          `json:"batch_id"`
 }
 
 type sendgridEntry struct {
@@ -129,7 +130,7 @@ func sendgridSend(c *call) answer {
 	for _, p := range m.Personalizations {
 		c.sendgridTake(m, p, id)
 	}
-	if m.Settings.Sandbox.Enable {
+	if m.Settings["sandbox_mode"].Enable {
 		return answer{200, nil, ""}
 	}
 	return answer{http.StatusAccepted, map[string]string{"X-Message-Id": id}, ""}
@@ -259,7 +260,7 @@ func (c *call) sendgridTake(m sendgridMessage, p sendgridEntry, id string) {
 		out.attach(a.Type, name, a.ContentID, a.Content)
 	}
 	d := Delivery{From: m.From.Email, ID: id, MIME: out.join(id, c.now), Tags: m.Categories,
-		Metadata: merged(m.CustomArgs, p.CustomArgs), Sandbox: m.Settings.Sandbox.Enable}
+		Metadata: merged(m.CustomArgs, p.CustomArgs), Sandbox: m.Settings["sandbox_mode"].Enable}
 	for _, list := range [][]person{p.To, p.Cc, p.Bcc} {
 		for _, who := range list {
 			c.later(d, who.Email)
