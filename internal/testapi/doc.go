@@ -10,7 +10,8 @@
 // [Server.Count] counts what a recipient really got: messages of a sandbox or a test mode don't count.
 //
 // [Server.Fail] makes the next requests go wrong. A [Fault] cuts the connection or waits at a chosen [Point]
-// of the exchange, replaces the answer, or makes it lie. Nothing sleeps: every wait is for a channel.
+// of the exchange, replaces the answer, or makes it lie. Every wait is for a channel. Only
+// [Options].Latency takes time.
 //
 // Some limits and messages are not documented by the providers. There the fake is strict rather than lenient.
 //

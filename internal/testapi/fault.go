@@ -50,7 +50,7 @@ type Fault struct {
 	Taken bool
 
 	Say    Say               // the provider's own answer to this error
-	Status int               // replaces the answer by Status, Header and Body; nothing is delivered
+	Status int               // replaces the answer by Status, Header and Body
 	Header map[string]string // is added to the answer
 	Body   string
 	Length int64 // repeats Body until the answer has this many bytes

@@ -24,7 +24,7 @@ type httpMessage struct {
 	Sandbox  bool              `json:"sandbox"`
 }
 
-// httpAPI is an endpoint of the user's, at any path. It verifies signatures by Standard Webhooks.
+// httpAPI is an endpoint that a user wrote, at the path /mail. It verifies signatures by Standard Webhooks.
 func httpAPI() provider {
 	return provider{
 		auth: func(c *call) (answer, bool) {

@@ -149,7 +149,7 @@ func (c *call) mailgunMIME(f *multipart.Form, to []string) answer {
 	return c.mailgunTake(f, to, id, address(m.Header.Get("From")), func(string) []byte { return files[0].data })
 }
 
-// mailgunParts accepts a message in parts. With recipient-variables each recipient gets an own one.
+// mailgunParts accepts a message in parts. With recipient-variables each recipient gets a separate one.
 func (c *call) mailgunParts(f *multipart.Form, to []string) answer {
 	one := func(name string) string {
 		if len(f.Value[name]) == 0 {

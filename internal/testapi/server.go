@@ -33,7 +33,7 @@ type Options struct {
 	// reason is a hard bounce.
 	Inactive map[string]string
 
-	Latency time.Duration    // time to answer
+	Latency time.Duration    // time between the last byte of a request and its delivery and answer
 	Now     func() time.Time // default time.Now
 }
 
