@@ -136,6 +136,29 @@ func TestFailoverBetweenAPIAndSMTP(t *testing.T) {
 	}
 }
 
+// TestADoubtStaysWithTheGatewayThatRemembersIt: the message waits for the gateway that can tell, although it is
+// out of order and another one would take the message.
+func TestADoubtStaysWithTheGatewayThatRemembersIt(t *testing.T) {
+	t.Parallel()
+	for _, doubt := range []string{"resend", "hold"} {
+		t.Run(doubt, func(t *testing.T) {
+			t.Parallel()
+			p := office(t, map[string]string{"delivery.retry.base": "100ms", "delivery.inDoubt": doubt}, "http", "smtp")
+			fake := p.fakes["http"]
+			fake.Fail(testapi.Fault{At: testapi.Read, Taken: true}) // then the repeats fail
+			fake.Fail(testapi.Fault{Status: 503}, testapi.Fault{Status: 502, Body: "<html>"}, testapi.Fault{Status: 401})
+			fake.Fail(testapi.Fault{Status: 503}) // and the next attempt
+			m := p.ended(t, p.submit(t, "ann@example.net"))
+			if m.Status != api.StatusSent || fake.Count("") != 1 || p.Relay.Count() != 0 {
+				t.Errorf("%s, %d at the API, %d at the relay", m.Status, fake.Count(""), p.Relay.Count())
+			}
+			if m.Recipients[0].ProviderMessageID != fake.Delivered()[0].ID {
+				t.Errorf("%+v, want the id %s", m.Recipients[0], fake.Delivered()[0].ID)
+			}
+		})
+	}
+}
+
 // TestAGatewayThatCannotCarryAMessage gives it to the next one, and is not blamed.
 func TestAGatewayThatCannotCarryAMessage(t *testing.T) {
 	t.Parallel()

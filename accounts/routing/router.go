@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -102,7 +103,9 @@ type Dispatch struct {
 	Account accounts.Sender
 	Lane    api.Lane // chooses among the account's relays; empty: transactional
 	// the only gateway to use, whatever the account has; empty: the account's relays
-	Gateway       string
+	Gateway string
+	// of the account's relays only this gateway, if it is among them: it remembers a request in doubt; empty: any
+	Only          string
 	gateways.Path                    // instead of the relays' own; zero: theirs
 	Message       smtpsend.Message   // to the recipients left
 	Reservation   limits.Reservation // of an earlier Sent with Wait; empty: none
@@ -203,6 +206,10 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 	}
 	if len(routes) == 0 {
 		return failed(d.Message, ErrNoRelay)
+	}
+	if i := slices.IndexFunc(routes, func(r gateways.Relay) bool { return r.Gateway == d.Only }); i >= 0 &&
+		d.Only != "" {
+		routes = routes[i : i+1]
 	}
 	for i := range routes {
 		routes[i].Rate = routes[i].RateAt(r.now())

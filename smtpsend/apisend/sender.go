@@ -296,6 +296,10 @@ func (d *delivery) repeat(ctx context.Context, q request, to []string, doubt sen
 			return again
 		}
 	}
+	if doubt.err == nil {
+		doubt.err, doubt.x = doubt.x.doubt(doubt.x.strange()), nil
+	}
+	doubt.err.Remembered = d.a.remembers
 	return doubt
 }
 
