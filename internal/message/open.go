@@ -175,11 +175,8 @@ var encodedWords = regexp.MustCompile(`=\?[!->@-~]+\?[bBqQ]\?[!->@-~]*\?=`)
 // strictWords decodes encoded words. Unlike wordDecoder it fails at an unknown charset.
 var strictWords = mime.WordDecoder{CharsetReader: func(charset string, input io.Reader) (io.Reader, error) {
 	text, err := io.ReadAll(input)
-	if err != nil {
-		return nil, err
-	}
-	decoded, err := inUTF8(text, charset)
-	return strings.NewReader(decoded), err
+	decoded, invalid := inUTF8(text, charset)
+	return strings.NewReader(decoded), cmp.Or(err, invalid)
 }}
 
 // checkWords reports an encoded word that can't be decoded, or that hides a line break. A character in UTF-8

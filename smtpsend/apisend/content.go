@@ -94,7 +94,7 @@ func (c *content) takeHeader(header []message.Header) error {
 			c.subject = h.Value
 		default:
 			if name == "message-id" {
-				c.messageID = h.Value
+				c.messageID = cmp.Or(c.messageID, h.Value)
 			}
 			if !isLeftOut(name) {
 				c.header = append(c.header, field{name: h.Name, value: h.Value})
