@@ -267,7 +267,7 @@ func TestBeyondParts(t *testing.T) {
 		{multipart("alternative", text, text, html), "a second text/plain"},
 		{multipart("mixed", text, html), "a second text"},
 		{multipart("mixed", html, html), "a second text/html"},
-		{multipart("related", html, multipart("mixed", text)), "a multipart/mixed beside the HTML"},
+		{multipart("related", html, multipart("mixed", text)), "a multipart/mixed next to the HTML"},
 		{multipart("related", html, "Content-Type: image/png\nContent-Location: images/a.png\n\nx"),
 			"an image that the HTML names by its Content-Location"},
 		{"Content-Type: text/calendar; method=REQUEST\n\nx", "a message of type text/calendar"},
