@@ -39,7 +39,9 @@ type adapter struct {
 
 // adapters are all of them, by the type of a gateway.
 var adapters = map[api.GatewayType]*adapter{
-	api.GatewayHTTP: endpoint,
+	api.GatewayBrevo:    brevo,
+	api.GatewayHTTP:     endpoint,
+	api.GatewaySendGrid: sendGrid,
 }
 
 // request is one request to an API.
