@@ -120,7 +120,7 @@ func (s *Sender) Verify(ctx context.Context, t Target) error {
 	if q.method == "" && q.body == nil {
 		q.method = http.MethodGet
 	}
-	out := s.try(ctx, t, q, nil, nil)
+	out := s.try(ctx, t, q, group{}, nil)
 	if out.err != nil {
 		return out.err
 	}
@@ -148,10 +148,14 @@ type delivery struct {
 	result smtpsend.Result
 	at     map[string][]int // recipients by fold of their address, as indexes into result.Recipients
 	open   []string         // recipients without a result, in their order
+	most   int              // recipients of one request; 0: any number
 }
 
 func newDelivery(s *Sender, t Target, m smtpsend.Message) *delivery {
 	d := &delivery{s: s, t: t, a: adapters[t.Type], m: &mail{Message: m}, at: map[string][]int{}}
+	if d.a != nil {
+		d.most = d.a.most
+	}
 	d.result.Recipients = make([]smtpsend.RecipientResult, len(m.To))
 	d.open = m.To
 	for i, to := range m.To {
@@ -169,9 +173,8 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 	if err := d.m.Check(); err != nil {
 		return err
 	}
-	if size := d.m.Body.Size(); d.a.size > 0 && size > d.a.size {
-		return smtpsend.Uncarried("gateway %s can't carry the message: it has %d bytes, and %s takes %d", d.t.ID,
-			size, d.t.Type, d.a.size)
+	if err := d.a.fits(d.t, d.m.Body.Size()); err != nil {
+		return err
 	}
 	content, err := d.m.Body.Open(ctx)
 	if err == nil {
@@ -182,30 +185,17 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 		return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Soft,
 			Scope: smtpsend.ScopeMessage, Err: fmt.Errorf("read the content: %w", err)}
 	}
-	if d.a.apart {
-		if d.m.parts, err = takeApart(d.m.raw); err != nil {
-			return smtpsend.Uncarried("gateway %s can't carry the message: it %w", d.t.ID, err)
-		}
-	}
-	if d.m.RequireTLS {
-		return smtpsend.Uncarried("gateway %s can't carry the message: it requires TLS on the whole way", d.t.ID)
-	}
-	if d.a.lacks != nil {
-		if why := d.a.lacks(d.t, d.m); why != "" {
-			return smtpsend.Uncarried("gateway %s can't carry the message because of %s", d.t.ID, why)
-		}
-	}
-	return nil
+	return d.a.carries(d.t, d.m)
 }
 
-// mostRounds bounds the requests after answers that took a message for some recipients only because of the
-// others.
-const mostRounds = 5
+// mostRounds bounds the rounds of requests after answers that refused recipients because of others. It is
+// enough to find one among a thousand by halves.
+const mostRounds = 12
 
 // run sends request after request until every recipient has a result.
 func (d *delivery) run(ctx context.Context) {
 	for round := 1; len(d.open) > 0; round++ {
-		before := len(d.open)
+		before, most := len(d.open), d.most
 		for _, g := range d.groups() {
 			if failure := d.send(ctx, g); failure != nil {
 				d.failRest(failure)
@@ -216,7 +206,7 @@ func (d *delivery) run(ctx context.Context) {
 				return
 			}
 		}
-		if len(d.open) > 0 && (round == mostRounds || len(d.open) == before) {
+		if len(d.open) > 0 && (round == mostRounds || len(d.open) == before && d.most == most) {
 			d.failRest(&smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft,
 				Scope: smtpsend.ScopeMessage, Err: errors.New("refused together with other recipients, again and again")})
 		}
@@ -226,9 +216,9 @@ func (d *delivery) run(ctx context.Context) {
 // groups groups the open recipients into requests.
 func (d *delivery) groups() []group {
 	if d.a.apart {
-		return d.m.parts.recipients(d.open, cmp.Or(d.a.most, len(d.open)))
+		return d.m.parts.recipients(d.open, cmp.Or(d.most, len(d.open)))
 	}
-	return chunks(d.open, d.a.most)
+	return chunks(d.open, d.most)
 }
 
 // announce calls Answered with the results so far, if recipients are left.
@@ -266,18 +256,18 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	d.m.key = d.key(to)
 	q, err := d.a.request(d.t, d.m, g)
 	if err != nil {
-		return smtpsend.Uncarried("gateway %s can't carry the message: %w", d.t.ID, err)
+		return uncarried(d.t, "%w", err)
 	}
-	out := d.s.try(ctx, d.t, q, to, marksOf(d.m.Message, to, false))
+	out := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, false))
 	if out.reused && out.err != nil && ctx.Err() == nil {
-		out = d.s.try(ctx, d.t, q, to, marksOf(d.m.Message, to, false)) // the connection had ended before
+		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, false)) // the connection had ended before
 	}
 	for _, pause := range doubtWaits {
 		if q.key == "" || !d.inDoubt(out) || !d.s.o.Wait(ctx, pause) {
 			break
 		}
 		d.s.metrics.repeats.Inc()
-		out = d.s.try(ctx, d.t, q, to, marksOf(d.m.Message, to, true))
+		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, true))
 		if out.err != nil && !out.err.InDoubt {
 			out.err = (&exchange{method: http.MethodPost}).doubt(out.err) // the request before may have been taken
 		}
@@ -313,7 +303,7 @@ func (d *delivery) key(to []string) string {
 
 // judge records what an answer says. It returns the error of a gateway that need not be asked again.
 func (d *delivery) judge(x *exchange) *smtpsend.Error {
-	if d.a.reset != nil && x.header.Get("X-Ratelimit-Remaining") == "0" {
+	if d.a.reset != nil && x.usedUp() {
 		d.s.slots.rests(d.t, x.now.Add(min(max(d.a.reset(x.header, x.now), 0), time.Minute)))
 	}
 	a := d.a.read(x)
@@ -326,6 +316,10 @@ func (d *delivery) judge(x *exchange) *smtpsend.Error {
 			return nil
 		}
 		a = answer{refusal: &refusal{meaning: m, text: http.StatusText(x.status)}}
+	}
+	if n := len(x.to); a.unnamed && n > 1 {
+		d.most = min((n+1)/2, cmp.Or(d.most, n))
+		return nil
 	}
 	d.result.Response, d.result.Code = x.accepted(), 250
 	if a.refusal != nil {
