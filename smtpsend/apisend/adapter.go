@@ -35,12 +35,17 @@ type adapter struct {
 	check func(Target) request
 	// says what its answer means; nil: it is good. A nil function judges by the status
 	checked func(*exchange) *refusal
+	// says whether a refusal of the check shows that the key is good; nil: none does
+	fine func(*exchange) bool
 }
 
 // adapters are all of them, by the type of a gateway.
 var adapters = map[api.GatewayType]*adapter{
 	api.GatewayBrevo:    brevo,
 	api.GatewayHTTP:     endpoint,
+	api.GatewayMailjet:  mailjet,
+	api.GatewayPostmark: postmark,
+	api.GatewayResend:   resend,
 	api.GatewaySendGrid: sendGrid,
 }
 
