@@ -25,7 +25,7 @@ func (a *adapter) carries(t Target, m *mail) *smtpsend.Error {
 	if err := a.fits(t, int64(len(m.raw))); err != nil {
 		return err
 	}
-	if m.RequireTLS {
+	if m.RequireTLS && !a.tls {
 		return uncarried(t, "it requires TLS on the whole way")
 	}
 	if a.apart {

@@ -42,6 +42,7 @@ type Sender struct {
 	o       Options
 	slots   slots
 	metrics *metrics
+	machine machine
 
 	mu      sync.Mutex
 	clients map[string]*http.Client // by the URL of their proxy
