@@ -27,6 +27,7 @@ type sparkpostMessage struct {
 		Sandbox    bool   `json:"sandbox"`
 		Pool       string `json:"ip_pool"`
 	} `json:"options"`
+	Campaign   string            `json:"campaign_id"`
 	Metadata   map[string]string `json:"metadata"`
 	ReturnPath string            `json:"return_path"`
 }
@@ -114,6 +115,10 @@ func sparkpostSend(c *call) answer {
 		return sparkpostError(422, "1300", "invalid data format/type", "content.from isn't an address")
 	case len(c.body) > 20<<20:
 		return sparkpostError(422, "1301", "content is too large", "content can have 20 MB")
+	case len(m.Campaign) > 64:
+		return sparkpostError(422, "1300", "invalid data format/type", "campaign_id can have 64 bytes")
+	case m.Options.Sandbox: // the domain of the sandbox takes stored templates only, five times in all
+		return sparkpostError(420, "2103", "Exceed Sandbox Limit", "")
 	case !c.o.sender(address(from)):
 		return sparkpostError(400, "7001", "Invalid domain", "Unconfigured Sending Domain <"+domain+">")
 	}
@@ -201,7 +206,10 @@ func (c *call) sparkpostTake(m sparkpostMessage, r sparkpostRecipient, from, id 
 		text, html = handlebars(r.Values, false), handlebars(r.Values, true)
 	}
 	d := Delivery{From: address(from), ID: id, Tags: r.Tags, Metadata: merged(m.Metadata, r.Metadata),
-		Sandbox: m.Options.Sandbox || strings.HasSuffix(r.Address.Email, ".sink.sparkpostmail.com")}
+		Sandbox: strings.HasSuffix(r.Address.Email, ".sink.sparkpostmail.com")}
+	if m.Campaign != "" {
+		d.Tags = append(d.Tags, m.Campaign)
+	}
 	if m.Content.RFC822 != "" {
 		d.MIME = []byte(text.Replace(m.Content.RFC822))
 		c.later(d, r.Address.Email)

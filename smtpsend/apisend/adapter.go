@@ -1,7 +1,9 @@
 package apisend
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -19,11 +21,14 @@ type adapter struct {
 	most  int                 // recipients of one request; 0: any number
 	size  int64               // bytes of a message, as MIME; 0: any number
 	apart bool                // it takes parts instead of MIME: mail.parts is set
-	// returns what of a message the API can't carry, to be said after "because of"; empty: nothing. nil: it
+	tls   bool                // it can require TLS for a message
+	// returns what of a message the API can't carry, to be said after "it has"; empty: nothing. nil: it
 	// carries any
 	lacks func(Target, *mail) string
 	// makes a request; it may be repeated with the same bytes
 	request func(Target, *mail, group) (request, error)
+	// signs a request with this body; nil: request puts the key into it
+	sign func(context.Context, *Sender, Target, *http.Request, []byte) error
 	// says what an answer means. It is called for every answer, also for one without JSON.
 	read func(*exchange) answer
 	// the wait until the provider's limit is reset, from the header of an answer; nil: none is told
@@ -34,11 +39,22 @@ type adapter struct {
 	check func(Target) request
 	// says what its answer means; nil: it is good. A nil function judges by the status
 	checked func(*exchange) *refusal
+	// says whether a refusal of the check shows that the key is good; nil: none does
+	fine func(*exchange) bool
 }
 
 // adapters are all of them, by the type of a gateway.
 var adapters = map[api.GatewayType]*adapter{
-	api.GatewayHTTP: endpoint,
+	api.GatewayBrevo:     brevo,
+	api.GatewayHTTP:      endpoint,
+	api.GatewayMailgun:   mailgun,
+	api.GatewayMailjet:   mailjet,
+	api.GatewayMandrill:  mandrill,
+	api.GatewayPostmark:  postmark,
+	api.GatewayResend:    resend,
+	api.GatewaySendGrid:  sendGrid,
+	api.GatewaySES:       ses,
+	api.GatewaySparkPost: sparkPost,
 }
 
 // request is one request to an API.
@@ -100,7 +116,8 @@ type exchange struct {
 	target  Target
 	adapter *adapter
 	method  string
-	to      []string // the recipients, as sent
+	to      []string // the recipients, as sent: those of group
+	group   group
 	status  int
 	header  http.Header
 	body    []byte
@@ -115,6 +132,8 @@ type answer struct {
 	each       map[string]recipient // of single recipients, by fold of the address, in place of id and refusal
 	listed     bool                 // each lists all recipients: one that is missing is in doubt
 	again      bool                 // recipients that are not in each were not taken because of the others
+	// one of the recipients is refused, and nobody was taken. The answer doesn't say which one it is
+	unnamed bool
 }
 
 // recipient is what an answer says of one recipient.
@@ -130,6 +149,15 @@ func fold(address string) string { return strings.ToLower(strings.TrimSpace(addr
 // refuse is the answer of a provider that took the message for nobody.
 func refuse(m meaning, reason, text string) answer {
 	return answer{refusal: &refusal{meaning: m, reason: reason, text: text}}
+}
+
+// encode returns the JSON of a request. Unlike json.Marshal it doesn't make six bytes of one in HTML.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSpace(out.Bytes()), err
 }
 
 // decode reads the JSON of an answer into v. It reports false if it is none, or of another form.

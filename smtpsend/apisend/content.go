@@ -72,6 +72,23 @@ func (c content) beyond(alternatives bool) string {
 	return "an alternative of type " + mediaType(c.alternatives[0].kind)
 }
 
+// size returns about how long a request with the parts is: files are in base64.
+func (c content) size() int64 {
+	n := len(c.text) + len(c.html)
+	for _, a := range c.alternatives {
+		n += len(a.text)
+	}
+	for _, h := range c.header {
+		n += len(h.name) + len(h.value)
+	}
+	for _, files := range [][]file{c.inline, c.files} {
+		for _, f := range files {
+			n += len(f.content)/3*4 + len(f.name)
+		}
+	}
+	return int64(n)
+}
+
 // takeHeader stores each field where the content has a place for it, or else in header.
 func (c *content) takeHeader(header []message.Header) error {
 	seen := map[string]bool{}

@@ -32,7 +32,7 @@ type sent struct {
 }
 
 // try sends a request and reads its answer.
-func (s *Sender) try(ctx context.Context, t Target, q request, to []string,
+func (s *Sender) try(ctx context.Context, t Target, q request, g group,
 	marks func(context.Context) error) sent {
 	begun, ctx, stop := time.Now(), ctx, context.CancelCauseFunc(nil)
 	ctx, stop = context.WithCancelCause(ctx)
@@ -41,24 +41,27 @@ func (s *Sender) try(ctx context.Context, t Target, q request, to []string,
 	defer late.Stop()
 	var out sent
 	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { out.reused = c.Reused }}
-	g := &gate{ctx: ctx, body: q.body, marks: marks, opened: func() { late.Reset(s.o.Timeout) }}
-	r, err := q.build(httptrace.WithClientTrace(ctx, trace), t, g)
+	body := &gate{ctx: ctx, body: q.body, marks: marks, opened: func() { late.Reset(s.o.Timeout) }}
+	r, err := q.build(httptrace.WithClientTrace(ctx, trace), t, body)
+	if sign := adapters[t.Type].sign; err == nil && sign != nil {
+		err = sign(ctx, s, t, r, q.body)
+	}
 	if err != nil {
-		g.end()
-		out.err = smtpsend.Refused(err)
+		body.end()
+		out.err = unmade(err)
 		return out
 	}
 	response, err := s.client(t.Proxy).Do(r)
-	released, aborted := g.end()
+	released, aborted := body.end()
 	if released {
-		out.body, out.dot = g.released.Sub(begun), time.Since(g.released)
+		out.body, out.dot = body.released.Sub(begun), time.Since(body.released)
 	}
 	if err == nil {
 		defer response.Body.Close() //nolint:errcheck // it was read, or its error is known
 		if response.TLS != nil {
 			out.tls = tls.VersionName(response.TLS.Version)
 		}
-		out.x = &exchange{target: t, adapter: adapters[t.Type], method: r.Method, to: to,
+		out.x = &exchange{target: t, adapter: adapters[t.Type], method: r.Method, to: g.all(), group: g,
 			status: response.StatusCode, header: response.Header, now: s.o.Now()}
 		out.x.body, err = readAnswer(response.Body, answerMost)
 	}
@@ -99,6 +102,14 @@ func (q request) build(ctx context.Context, t Target, g *gate) (*http.Request, e
 	}
 	r.Header, r.ContentLength, r.GetBody = q.header, int64(len(q.body)), nil
 	return r, nil
+}
+
+// unmade returns the error for a request that couldn't be built or signed.
+func unmade(err error) *smtpsend.Error {
+	if known, is := errors.AsType[*smtpsend.Error](err); is {
+		return known
+	}
+	return smtpsend.Refused(err)
 }
 
 // readAnswer reads an answer of at most so many bytes.

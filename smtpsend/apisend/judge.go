@@ -116,6 +116,16 @@ func (x *exchange) asksToWait() time.Duration {
 	return min(max(wait, 0), longestWait)
 }
 
+// usedUp reports whether an answer says that no further request is permitted until the limit is reset.
+func (x *exchange) usedUp() bool {
+	for _, name := range []string{"X-Ratelimit-Remaining", "Ratelimit-Remaining", "X-Sib-Ratelimit-Remaining"} {
+		if x.header.Get(name) == "0" {
+			return true
+		}
+	}
+	return false
+}
+
 // unixTime returns the time until a moment that a header gives in Unix seconds.
 func unixTime(name string) func(http.Header, time.Time) time.Duration {
 	return func(h http.Header, now time.Time) time.Duration {

@@ -42,6 +42,7 @@ type Sender struct {
 	o       Options
 	slots   slots
 	metrics *metrics
+	machine machine
 
 	mu      sync.Mutex
 	clients map[string]*http.Client // by the URL of their proxy
@@ -120,7 +121,7 @@ func (s *Sender) Verify(ctx context.Context, t Target) error {
 	if q.method == "" && q.body == nil {
 		q.method = http.MethodGet
 	}
-	out := s.try(ctx, t, q, nil, nil)
+	out := s.try(ctx, t, q, group{}, nil)
 	if out.err != nil {
 		return out.err
 	}
@@ -130,7 +131,7 @@ func (s *Sender) Verify(ctx context.Context, t Target) error {
 			return x.failure(*r)
 		}
 	}
-	if x.ok() {
+	if x.ok() || a.fine != nil && a.fine(x) {
 		return nil
 	}
 	if m, known := byStatus(x.status, true); known {
@@ -148,10 +149,14 @@ type delivery struct {
 	result smtpsend.Result
 	at     map[string][]int // recipients by fold of their address, as indexes into result.Recipients
 	open   []string         // recipients without a result, in their order
+	most   int              // recipients of one request; 0: any number
 }
 
 func newDelivery(s *Sender, t Target, m smtpsend.Message) *delivery {
 	d := &delivery{s: s, t: t, a: adapters[t.Type], m: &mail{Message: m}, at: map[string][]int{}}
+	if d.a != nil {
+		d.most = d.a.most
+	}
 	d.result.Recipients = make([]smtpsend.RecipientResult, len(m.To))
 	d.open = m.To
 	for i, to := range m.To {
@@ -169,9 +174,8 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 	if err := d.m.Check(); err != nil {
 		return err
 	}
-	if size := d.m.Body.Size(); d.a.size > 0 && size > d.a.size {
-		return smtpsend.Uncarried("gateway %s can't carry the message: it has %d bytes, and %s takes %d", d.t.ID,
-			size, d.t.Type, d.a.size)
+	if err := d.a.fits(d.t, d.m.Body.Size()); err != nil {
+		return err
 	}
 	content, err := d.m.Body.Open(ctx)
 	if err == nil {
@@ -182,30 +186,17 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 		return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Soft,
 			Scope: smtpsend.ScopeMessage, Err: fmt.Errorf("read the content: %w", err)}
 	}
-	if d.a.apart {
-		if d.m.parts, err = takeApart(d.m.raw); err != nil {
-			return smtpsend.Uncarried("gateway %s can't carry the message: it %w", d.t.ID, err)
-		}
-	}
-	if d.m.RequireTLS {
-		return smtpsend.Uncarried("gateway %s can't carry the message: it requires TLS on the whole way", d.t.ID)
-	}
-	if d.a.lacks != nil {
-		if why := d.a.lacks(d.t, d.m); why != "" {
-			return smtpsend.Uncarried("gateway %s can't carry the message because of %s", d.t.ID, why)
-		}
-	}
-	return nil
+	return d.a.carries(d.t, d.m)
 }
 
-// mostRounds bounds the requests after answers that took a message for some recipients only because of the
-// others.
-const mostRounds = 5
+// mostRounds bounds the rounds of requests after answers that refused recipients because of others. It is
+// enough to find one among a thousand by halves.
+const mostRounds = 12
 
 // run sends request after request until every recipient has a result.
 func (d *delivery) run(ctx context.Context) {
 	for round := 1; len(d.open) > 0; round++ {
-		before := len(d.open)
+		before, most := len(d.open), d.most
 		for _, g := range d.groups() {
 			if failure := d.send(ctx, g); failure != nil {
 				d.failRest(failure)
@@ -216,7 +207,7 @@ func (d *delivery) run(ctx context.Context) {
 				return
 			}
 		}
-		if len(d.open) > 0 && (round == mostRounds || len(d.open) == before) {
+		if len(d.open) > 0 && (round == mostRounds || len(d.open) == before && d.most == most) {
 			d.failRest(&smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft,
 				Scope: smtpsend.ScopeMessage, Err: errors.New("refused together with other recipients, again and again")})
 		}
@@ -226,9 +217,9 @@ func (d *delivery) run(ctx context.Context) {
 // groups groups the open recipients into requests.
 func (d *delivery) groups() []group {
 	if d.a.apart {
-		return d.m.parts.recipients(d.open, cmp.Or(d.a.most, len(d.open)))
+		return d.m.parts.recipients(d.open, cmp.Or(d.most, len(d.open)))
 	}
-	return chunks(d.open, d.a.most)
+	return chunks(d.open, d.most)
 }
 
 // announce calls Answered with the results so far, if recipients are left.
@@ -266,14 +257,14 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	d.m.key = d.key(to)
 	q, err := d.a.request(d.t, d.m, g)
 	if err != nil {
-		return smtpsend.Uncarried("gateway %s can't carry the message: %w", d.t.ID, err)
+		return uncarried(d.t, "%w", err)
 	}
-	out := d.s.try(ctx, d.t, q, to, marksOf(d.m.Message, to))
+	out := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to))
 	if out.reused && out.err != nil && ctx.Err() == nil {
-		out = d.s.try(ctx, d.t, q, to, marksOf(d.m.Message, to)) // the connection had ended before
+		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to)) // the connection had ended before
 	}
 	if q.key != "" && d.inDoubt(out) {
-		out = d.repeat(ctx, q, to, out)
+		out = d.repeat(ctx, q, g, out)
 	}
 	d.result.Timings.Body += out.body
 	d.result.Timings.Dot += out.dot
@@ -286,13 +277,13 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 }
 
 // repeat repeats a request in doubt with its key until an answer settles the doubt.
-func (d *delivery) repeat(ctx context.Context, q request, to []string, doubt sent) sent {
+func (d *delivery) repeat(ctx context.Context, q request, g group, doubt sent) sent {
 	for _, pause := range doubtWaits {
 		if !d.s.o.Wait(ctx, pause) {
 			break
 		}
 		d.s.metrics.repeats.Inc()
-		if again := d.s.try(ctx, d.t, q, to, marksOf(d.m.Message, to)); d.settles(again) {
+		if again := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, g.all())); d.settles(again) {
 			return again
 		}
 	}
@@ -338,7 +329,7 @@ func (d *delivery) key(to []string) string {
 
 // judge records what an answer says. It returns the error of a gateway that need not be asked again.
 func (d *delivery) judge(x *exchange) *smtpsend.Error {
-	if d.a.reset != nil && x.header.Get("X-Ratelimit-Remaining") == "0" {
+	if d.a.reset != nil && x.usedUp() {
 		d.s.slots.rests(d.t, x.now.Add(min(max(d.a.reset(x.header, x.now), 0), time.Minute)))
 	}
 	a := d.a.read(x)
@@ -351,6 +342,10 @@ func (d *delivery) judge(x *exchange) *smtpsend.Error {
 			return nil
 		}
 		a = answer{refusal: &refusal{meaning: m, text: http.StatusText(x.status)}}
+	}
+	if n := len(x.to); a.unnamed && n > 1 {
+		d.most = min((n+1)/2, cmp.Or(d.most, n))
+		return nil
 	}
 	d.result.Response, d.result.Code = x.accepted(), 250
 	if a.refusal != nil {

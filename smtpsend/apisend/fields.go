@@ -1,0 +1,152 @@
+package apisend
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/provider"
+)
+
+// written writes an address as a header field does, but without encoded words.
+func written(a message.Address) string {
+	switch {
+	case a.Name == "":
+		return a.Address
+	case strings.ContainsAny(a.Name, `()<>[]:;@\,."`) || strings.TrimSpace(a.Name) != a.Name:
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.Name) + `" <` + a.Address + ">"
+	}
+	return a.Name + " <" + a.Address + ">"
+}
+
+// eachWritten writes addresses one by one.
+func eachWritten(list []message.Address) []string {
+	var all []string
+	for _, a := range list {
+		all = append(all, written(a))
+	}
+	return all
+}
+
+// others returns the header fields without some, whose names are in lower case.
+func (c content) others(without ...string) []field {
+	var all []field
+next:
+	for _, f := range c.header {
+		for _, name := range without {
+			if strings.EqualFold(f.name, name) {
+				continue next
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// byName returns fields as an object; twice is the name of one that an object can't have, because there are
+// two.
+func byName(fields []field) (object map[string]string, twice string) {
+	seen := map[string]bool{}
+	for _, f := range fields {
+		if seen[strings.ToLower(f.name)] {
+			twice = f.name
+		}
+		seen[strings.ToLower(f.name)] = true
+		if object == nil {
+			object = map[string]string{}
+		}
+		object[f.name] = f.value
+	}
+	return object, twice
+}
+
+// lacksPart names something that APIs without a place for a sender and for further alternatives can't carry,
+// and which want a text, and a name and a content of each file; empty: nothing.
+func (c content) lacksPart() string {
+	switch {
+	case c.beyond(false) != "":
+		return c.beyond(false)
+	case c.sender.Address != "":
+		return "a sender besides the author"
+	case c.text == "" && c.html == "":
+		return "no text"
+	}
+	for _, f := range slices.Concat(c.inline, c.files) {
+		switch {
+		case f.name == "":
+			return "a file without a name"
+		case len(f.content) == 0:
+			return "an empty file"
+		}
+	}
+	return ""
+}
+
+// firstTag returns the first tag of at most so many bytes; empty: there is none.
+func (m *mail) firstTag(most int) string {
+	for _, tag := range m.Labels.Tags {
+		if len(tag) <= most {
+			return tag
+		}
+	}
+	return ""
+}
+
+// proofUpTo returns the proof if it has at most so many bytes.
+func (m *mail) proofUpTo(most int) string {
+	if proof := m.proof(); len(proof) <= most {
+		return proof
+	}
+	return ""
+}
+
+// echo is the proof as metadata; nil: there is none.
+func echo(proof string) map[string]string {
+	if proof == "" {
+		return nil
+	}
+	return map[string]string{provider.EchoField: proof}
+}
+
+// beyondASCII reports whether an address of a message has letters beyond ASCII.
+func (m *mail) beyondASCII() bool {
+	all := append([]string{m.parts.from.Address}, m.To...)
+	for _, a := range m.parts.replyTo {
+		all = append(all, a.Address)
+	}
+	return !isASCII(strings.Join(all, ""))
+}
+
+// blames gives a refusal to the recipients that a text names. The others were not taken because of them.
+// Without a name the refusal is for all.
+func (x *exchange) blames(r refusal) answer {
+	named := map[string]recipient{}
+	words := map[string]bool{}
+	for _, word := range strings.FieldsFunc(fold(r.text), func(c rune) bool {
+		return strings.ContainsRune(" ,;:'\"`<>()[]", c)
+	}) {
+		words[strings.TrimRight(word, ".")] = true
+	}
+	for _, to := range x.to {
+		if words[fold(to)] {
+			named[fold(to)] = recipient{refusal: &r}
+		}
+	}
+	if len(named) == 0 {
+		return answer{refusal: &r}
+	}
+	return answer{each: named, again: true}
+}
+
+// general is the meaning of a readable answer whose code says nothing. A code that is not known passes.
+func (x *exchange) general(reason, text string) answer {
+	m, known := byStatus(x.status, true)
+	switch {
+	case x.status == http.StatusBadRequest || x.status == http.StatusUnprocessableEntity:
+		m = laterMessage
+	case !known:
+		return answer{unreadable: true}
+	}
+	return refuse(m, reason, text)
+}
