@@ -20,8 +20,8 @@ type adapter struct {
 	most  int                 // recipients of one request; 0: any number
 	size  int64               // bytes of a message, as MIME; 0: any number
 	apart bool                // it takes parts instead of MIME: mail.parts is set
-	// returns what of a message the API can't carry, to be said after "it has"; empty: nothing. nil: it
-	// carries any
+	// returns what of a message the API can't carry, to be said after "it has", with the field of a submit in
+	// front, as in "attachments: an empty attachment"; empty: nothing. nil: it carries any
 	lacks func(Target, *mail) string
 	// makes a request; it may be repeated with the same bytes
 	request func(Target, *mail, group) (request, error)

