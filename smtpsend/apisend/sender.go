@@ -134,6 +134,9 @@ func (s *Sender) Verify(ctx context.Context, t Target) error {
 	if x.ok() || a.fine != nil && a.fine(x) {
 		return nil
 	}
+	if r := a.read(x).refusal; r != nil && r.scope == smtpsend.ScopeAccount {
+		return x.failure(*r)
+	}
 	if m, known := byStatus(x.status, true); known {
 		return x.failure(refusal{meaning: m, text: http.StatusText(x.status)})
 	}
@@ -174,8 +177,8 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 	if err := d.m.Check(); err != nil {
 		return err
 	}
-	if err := d.a.fits(d.t, d.m.Body.Size()); err != nil {
-		return err
+	if lack := d.a.fits(d.t, d.m.Body.Size()); lack != nil {
+		return lack.uncarried()
 	}
 	content, err := d.m.Body.Open(ctx)
 	if err == nil {
@@ -186,7 +189,7 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 		return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Soft,
 			Scope: smtpsend.ScopeMessage, Err: fmt.Errorf("read the content: %w", err)}
 	}
-	return d.a.carries(d.t, d.m)
+	return d.a.carries(d.t, d.m).uncarried()
 }
 
 // mostRounds bounds the rounds of requests after answers that refused recipients because of others. It is
@@ -257,7 +260,7 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	d.m.key = d.key(to)
 	q, err := d.a.request(d.t, d.m, g)
 	if err != nil {
-		return uncarried(d.t, "%w", err)
+		return (&Lack{Gateway: d.t.ID, Why: "makes no request: " + err.Error()}).uncarried()
 	}
 	out := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to))
 	if out.reused && out.err != nil && ctx.Err() == nil {
