@@ -159,7 +159,8 @@ func (r *relay) begins(l *letter, op *operation, d routing.Dispatch) {
 	case p.barred > 0 && began > p.barred:
 		r.fail("%s: an attempt began at %d, and the person was barred at %d", l, began, p.barred)
 	case r.halted > 0 && max(op.began, op.asked) > r.halted:
-		r.fail("%s: an attempt began at %d, and the campaign was stopped at %d", l, max(op.began, op.asked), r.halted)
+		r.fail("%s: an attempt began at %d, and the campaign was stopped at %d", l, max(op.began, op.asked),
+			r.halted)
 	}
 	r.again(l)
 	for _, t := range l.tries {

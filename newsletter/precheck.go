@@ -132,8 +132,9 @@ func (e *precheck) test() {
 		return
 	}
 	if each := int(float64(e.result.Audience) * t.share / float64(n)); each < t.minimum {
-		e.fail("TestTooSmall", fmt.Sprintf("About %d people would get each variant in the test, and %d must; raise "+
-			"test.share, or lower test.minimum", each, t.minimum))
+		e.fail("TestTooSmall",
+			fmt.Sprintf("About %d people would get each variant in the test, and %d must; raise "+
+				"test.share, or lower test.minimum", each, t.minimum))
 	}
 }
 

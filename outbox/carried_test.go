@@ -44,7 +44,8 @@ func TestAMessageThatNoGatewayCanCarry(t *testing.T) {
 	t.Parallel()
 	smtp, brevo, sendgrid := gateways.Relay{}, apiRelay(api.GatewayBrevo), apiRelay(api.GatewaySendGrid)
 	bulkSMTP := gateways.Relay{Lane: api.Bulk}
-	inline := api.SubmitRequest{To: api.Addresses{{Address: "bob@example.net"}}, Subject: "Hi", HTML: `<img src="cid:logo">`,
+	inline := api.SubmitRequest{To: api.Addresses{{Address: "bob@example.net"}}, Subject: "Hi",
+		HTML:        `<img src="cid:logo">`,
 		Attachments: []api.Attachment{{Filename: "logo.gif", Content: []byte("GIF89a"), CID: "logo"}}}
 	twoReplies := inline
 	twoReplies.Attachments, twoReplies.HTML = nil, "<p>Hi</p>"
@@ -105,7 +106,8 @@ func TestAnEntryThatNoGatewayCanCarry(t *testing.T) {
 		t.Fatal(err)
 	}
 	bob, other := answer.MailMerge[0], answer.MailMerge[1]
-	if bob.QueueID == "" || other.QueueID != "" || other.Code != "MessageNotCarried" || other.StatusCode != 422 ||
+	if bob.QueueID == "" || other.QueueID != "" || other.Code != "MessageNotCarried" ||
+		other.StatusCode != 422 ||
 		len(other.Fields) != 1 || other.Fields[0].Key != "to" {
 		t.Errorf("%+v and %+v, want one accepted and one refused", bob, other)
 	}

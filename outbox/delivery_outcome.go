@@ -206,7 +206,8 @@ func (c *claim) answered() int {
 // an attempt before stays until an answer is about the message or its recipients.
 func (d *decision) remembered(c *claim, t attempted, se *smtpsend.Error) *remembered {
 	open := c.status.Doubt
-	about := se != nil && !se.InDoubt && (se.Scope == smtpsend.ScopeRecipient || se.Scope == smtpsend.ScopeMessage)
+	about := se != nil && !se.InDoubt && (se.Scope == smtpsend.ScopeRecipient ||
+		se.Scope == smtpsend.ScopeMessage)
 	switch {
 	case c.status.only(t.end) != "" && len(d.sent) == 0 && !about:
 		return open
@@ -289,7 +290,8 @@ var bans = map[string]string{"ENOACCOUNT": HoldAccount, "ENOGATEWAY": HoldAccoun
 // or the sender is at fault. Nothing was delivered, and no attempt is spent.
 func (d *decision) spares(c *claim, t attempted, p policy, se *smtpsend.Error) bool {
 	d.ban = bans[endCode(t.err)]
-	away := se != nil && !se.InDoubt && !se.Uncarried() && (se.Elsewhere() || se.Scope == smtpsend.ScopeConnection || se.Code == 0)
+	away := se != nil && !se.InDoubt && !se.Uncarried() && (se.Elsewhere() ||
+		se.Scope == smtpsend.ScopeConnection || se.Code == 0)
 	if away = away && !troubled(se); troubled(se) && (!p.hold || c.gateway != "") {
 		d.ban = HoldAccount
 	}

@@ -277,8 +277,8 @@ func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 }
 
 // weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages
-// share: a file, a header, the size, and what no gateway can carry. A message that is too large, or can't be rendered in full, may be alone
-// in that: then the next ones are tried.
+// share: a file, a header, the size, and what no gateway can carry. A message that is too large, or can't be
+// rendered in full, may be alone in that: then the next ones are tried.
 func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
 	b.weighing.Lock()
 	defer b.weighing.Unlock()

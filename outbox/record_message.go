@@ -60,12 +60,12 @@ type status struct {
 	Last       *lastError    `json:"last,omitempty"` // of the last attempt; nil: it succeeded
 	Lost       *lastError    `json:"lost,omitempty"` // of the recipient that was given up last
 	Events     []pastEvent   `json:"events,omitempty"`
-	Doubt      *remembered   `json:"doubt,omitempty"` // of the last attempt; nil: it was in none, or nobody remembers it
+	Doubt      *remembered   `json:"doubt,omitempty"` // an open one that its provider remembers
 	Ready      []span        `json:"ready,omitempty"` // when it was due and no attempt had begun; see begins
 }
 
-// remembered is a doubt that a repeat of the same request settles: the provider behind the gateway remembers its
-// key until a time.
+// remembered is a doubt that a repeat of the same request settles: the provider behind the gateway remembers
+// its key until a time.
 type remembered struct {
 	Gateway  string    `json:"gateway"`
 	Until    time.Time `json:"until"`

@@ -38,7 +38,8 @@ func setupCampaigns(t *testing.T, relay *testsmtp.Server) *world {
 	sender, err := smtpsend.New(smtpsend.Options{})
 	must(err)
 	t.Cleanup(func() { _ = sender.Close() })
-	router, err := routing.New(routing.Parts{Transports: routing.NewTransports(sender, nil), Limits: bounds, Token: p.OAuth.Access,
+	router, err := routing.New(routing.Parts{Transports: routing.NewTransports(sender, nil), Limits: bounds,
+		Token:    p.OAuth.Access,
 		Gateways: p.Gateways}, routing.Options{})
 	must(err)
 	p.Outbox, err = outbox.New(outbox.Parts{DB: p.db, Queue: queue.NewClient(p.db.Client(), queue.Options{}),

@@ -260,29 +260,23 @@ func (d *delivery) delivered() bool {
 	return !slices.ContainsFunc(d.result.Recipients, func(r RecipientResult) bool { return r.Err != nil })
 }
 
-// err is the error of the whole message: nil if one recipient was delivered, else the failure most worth
-// another attempt.
+// err is the error of the whole message: that of the result, and that all recipients were rejected.
 func (d *delivery) err() error {
-	var worst *Error
-	rejected := true
-	for _, r := range d.result.Recipients {
-		switch {
-		case r.Err == nil:
-			return nil
-		case worst == nil, worst.Permanent() && !r.Err.Permanent(), !worst.InDoubt && r.Err.InDoubt:
-			worst = r.Err
-		}
-		rejected = rejected && r.Err.Phase == PhaseRcpt && r.Err.Code != 0
-	}
-	if worst == nil {
+	if len(d.result.Recipients) == 0 {
 		return refusal(nameEnvelope, "no recipients")
 	}
-	if rejected {
-		all := *worst
-		all.Err = errors.New("all recipients were rejected")
-		return &all
+	worst, failed := d.result.Err().(*Error)
+	if !failed {
+		return nil
 	}
-	return worst
+	for _, r := range d.result.Recipients {
+		if r.Err.Phase != PhaseRcpt || r.Err.Code == 0 {
+			return worst
+		}
+	}
+	all := *worst
+	all.Err = errors.New("all recipients were rejected")
+	return &all
 }
 
 // waitError is a wait for a connection that failed.

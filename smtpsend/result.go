@@ -31,6 +31,24 @@ type Result struct {
 	Dialogue []DialogueLine
 }
 
+// Err is the error of the whole message: nil if a recipient was delivered, else the failure most worth
+// another attempt.
+func (r *Result) Err() error {
+	var worst *Error
+	for _, one := range r.Recipients {
+		switch {
+		case one.Err == nil:
+			return nil
+		case worst == nil, worst.Permanent() && !one.Err.Permanent(), !worst.InDoubt && one.Err.InDoubt:
+			worst = one.Err
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return worst
+}
+
 // Timings is how long each part of the conversation took, summed over the transactions. A phase that did not
 // happen is zero. With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds the wait
 // for all of them.

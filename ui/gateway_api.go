@@ -25,7 +25,8 @@ func apiGroups(kind api.GatewayType) []formGroup {
 		{Name: "api.pool", Label: "IP pool"},
 		{Name: "api.subaccount", Label: "Subaccount"},
 		{Name: "api.batch", Label: "Messages in one request", Kind: "number", Placeholder: "the provider’s most"},
-		{Name: "api.sandbox", Label: "Sandbox: the provider checks each message and delivers nothing", Kind: "check"},
+		{Name: "api.sandbox", Label: "Sandbox: the provider checks each message and delivers nothing",
+			Kind: "check"},
 	} {
 		name := f.Name[len("api."):]
 		if f.Required = slices.Contains(needs, name) && f.Kind != "secret"; !slices.Contains(needs, name) &&
@@ -46,7 +47,8 @@ func apiGroups(kind api.GatewayType) []formGroup {
 		}
 		fields = append(fields, f)
 	}
-	limits := slices.DeleteFunc(limitFields(), func(f formField) bool { return f.Name == "limits.perConnection" })
+	limits := slices.DeleteFunc(limitFields(),
+		func(f formField) bool { return f.Name == "limits.perConnection" })
 	return []formGroup{
 		{Legend: "API of " + string(kind), Fields: fields},
 		{Legend: "Limits", Folded: true, Fields: limits},

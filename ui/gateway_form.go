@@ -87,7 +87,8 @@ func gatewayForm(id string, kind api.GatewayType) form {
 }
 
 func (u *UI) newGateway(w http.ResponseWriter, r *http.Request) error {
-	return u.showNewGateway(w, r, values(map[string]string{"verify": "on", "type": r.URL.Query().Get("type")}), nil)
+	return u.showNewGateway(w, r, values(map[string]string{"verify": "on", "type": r.URL.Query().Get("type")}),
+		nil)
 }
 
 // newGatewayView is the page of a new gateway: first its type is chosen, then the form has its fields.
@@ -157,8 +158,9 @@ func (u *UI) createGateway(w http.ResponseWriter, r *http.Request) error {
 	}
 	noteMade(r, g)
 	if made.Secret != "" {
-		return done(w, r, "/gateways/"+url.PathEscape(g.Gateway), "The gateway %s was added. Its requests are signed "+
-			"with %s, which is shown only now: your endpoint needs it.", g.Gateway, made.Secret)
+		return done(w, r, "/gateways/"+url.PathEscape(g.Gateway),
+			"The gateway %s was added. Its requests are signed "+
+				"with %s, which is shown only now: your endpoint needs it.", g.Gateway, made.Secret)
 	}
 	return done(w, r, "/gateways/"+url.PathEscape(g.Gateway),
 		"The gateway %s was added. Accounts that list it send through it.", g.Gateway)

@@ -17,8 +17,8 @@ type providers struct {
 	fakes map[string]*testapi.Server
 }
 
-// office starts a Postroom with an account shop, whose gateways are named by their types: http, postmark…, and
-// smtp, the relay of the default account.
+// office starts a Postroom with an account shop, whose gateways are named by their types: http, postmark…,
+// and smtp, the relay of the default account.
 func office(t *testing.T, set map[string]string, kinds ...string) *providers {
 	t.Helper()
 	p := &providers{apptest.Start(t, set), map[string]*testapi.Server{}}
@@ -85,23 +85,24 @@ func (p *providers) ended(t *testing.T, id string) (m api.LoggedMessage) {
 	return m
 }
 
-// TestAMessageThroughAnAPI: the id of the provider is a field of the recipient, and each recipient has its own
-// result.
+// TestAMessageThroughAnAPI: the id of the provider is a field of the recipient, and each recipient has its
+// own result.
 func TestAMessageThroughAnAPI(t *testing.T) {
 	t.Parallel()
 	p := office(t, nil, "http")
-	p.fakes["http"].Change(func(o *testapi.Options) { o.Inactive = map[string]string{"gone@example.net": "unknown"} })
+	gone := map[string]string{"gone@example.net": "unknown"}
+	p.fakes["http"].Change(func(o *testapi.Options) { o.Inactive = gone })
 	m := p.ended(t, p.submit(t, "ann@example.net", "gone@example.net"))
 	got := p.fakes["http"].Delivered()
 	if len(got) != 1 || got[0].To != "ann@example.net" || got[0].From != "shop@example.com" {
 		t.Fatalf("delivered %+v", got)
 	}
-	ann, gone := m.Recipients[0], m.Recipients[1]
+	ann, lost := m.Recipients[0], m.Recipients[1]
 	if ann.Status != "sent" || ann.ProviderMessageID != got[0].ID || got[0].ID == "" {
 		t.Errorf("%+v, want the id %s", ann, got[0].ID)
 	}
-	if gone.Status != "failed" || gone.ProviderMessageID != "" {
-		t.Errorf("%+v", gone)
+	if lost.Status != "failed" || lost.ProviderMessageID != "" {
+		t.Errorf("%+v", lost)
 	}
 	apptest.Eventually(t, "the dead address is suppressed", func() bool {
 		page, err := api.ListSuppressions.Do(t.Context(), p.Client, api.SuppressionQuery{Account: "shop"})
@@ -136,17 +137,19 @@ func TestFailoverBetweenAPIAndSMTP(t *testing.T) {
 	}
 }
 
-// TestADoubtStaysWithTheGatewayThatRemembersIt: the message waits for the gateway that can tell, although it is
-// out of order and another one would take the message.
+// TestADoubtStaysWithTheGatewayThatRemembersIt: the message waits for the gateway that can tell, although it
+// is out of order and another one would take the message.
 func TestADoubtStaysWithTheGatewayThatRemembersIt(t *testing.T) {
 	t.Parallel()
 	for _, doubt := range []string{"resend", "hold"} {
 		t.Run(doubt, func(t *testing.T) {
 			t.Parallel()
-			p := office(t, map[string]string{"delivery.retry.base": "100ms", "delivery.inDoubt": doubt}, "http", "smtp")
+			p := office(t, map[string]string{"delivery.retry.base": "100ms", "delivery.inDoubt": doubt}, "http",
+				"smtp")
 			fake := p.fakes["http"]
 			fake.Fail(testapi.Fault{At: testapi.Read, Taken: true}) // then the repeats fail
-			fake.Fail(testapi.Fault{Status: 503}, testapi.Fault{Status: 502, Body: "<html>"}, testapi.Fault{Status: 401})
+			fake.Fail(testapi.Fault{Status: 503}, testapi.Fault{Status: 502, Body: "<html>"},
+				testapi.Fault{Status: 401})
 			fake.Fail(testapi.Fault{Status: 503}) // and the next attempt
 			m := p.ended(t, p.submit(t, "ann@example.net"))
 			if m.Status != api.StatusSent || fake.Count("") != 1 || p.Relay.Count() != 0 {
@@ -164,7 +167,8 @@ func TestAGatewayThatCannotCarryAMessage(t *testing.T) {
 	t.Parallel()
 	p := office(t, nil, "http", "smtp")
 	for range 7 { // more than it takes to make a gateway rest
-		req := api.SubmitRequest{Account: "shop", To: api.Addresses{{Address: "ann@example.net"}}, Subject: "s", Text: "t",
+		req := api.SubmitRequest{Account: "shop", To: api.Addresses{{Address: "ann@example.net"}}, Subject: "s",
+			Text:       "t",
 			RequireTLS: true}
 		p.ended(t, apptest.HandIn(t, p.Client, req).QueueID)
 	}
@@ -175,20 +179,22 @@ func TestAGatewayThatCannotCarryAMessage(t *testing.T) {
 	if n := p.fakes["http"].Count(""); n != 0 {
 		t.Errorf("%d went through a gateway that promises no TLS", n)
 	}
-	if m := p.ended(t, p.submit(t, "bob@example.net")); m.Status != api.StatusSent || p.fakes["http"].Count("") != 1 {
+	if m := p.ended(t, p.submit(t, "bob@example.net")); m.Status != api.StatusSent ||
+		p.fakes["http"].Count("") != 1 {
 		t.Errorf("%+v", m)
 	}
 }
 
-// TestNothingIsLostBetweenProviders: three APIs and a relay fail in every way. Each message arrives, and twice
-// only if an attempt was in doubt.
+// TestNothingIsLostBetweenProviders: three APIs and a relay fail in every way. Each message arrives, and
+// twice only if an attempt was in doubt.
 func TestNothingIsLostBetweenProviders(t *testing.T) {
 	t.Parallel()
 	p := office(t, map[string]string{"delivery.retry.base": "100ms", "delivery.retry.max": "1s",
 		"delivery.attempts": "30"}, "http", "smtp")
 	random := rand.New(rand.NewPCG(1, 2))
 	faults := []testapi.Fault{{}, {}, {}, {At: testapi.Accept}, {At: testapi.Headers}, {At: testapi.Body},
-		{At: testapi.Read, Taken: true}, {At: testapi.Read}, {At: testapi.Answer, Taken: true}, {Status: 502, Body: "<html>"},
+		{At: testapi.Read, Taken: true}, {At: testapi.Read}, {At: testapi.Answer, Taken: true}, {Status: 502,
+			Body: "<html>"},
 		{Status: 503}, {Say: testapi.Down}, {Lie: testapi.Null, Taken: true}}
 	for range 300 {
 		for _, fake := range p.fakes {
@@ -228,14 +234,20 @@ func TestAnAPIBeingSetUp(t *testing.T) {
 		gateway api.Gateway
 		field   string
 	}{
-		"an unknown type":    {api.Gateway{Type: "pigeon", API: &api.GatewayAPI{Key: "k"}}, "type"},
-		"no URL":             {api.Gateway{Type: "http", API: &api.GatewayAPI{}}, "api.url"},
-		"a URL in clear":     {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "http://mail.example.com/"}}, "api.url"},
-		"a login in a URL":   {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "https://u:p@mail.example.com/"}}, "api.url"},
-		"a short secret":     {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "https://mail.example.com/", Secret: "x"}}, "api.secret"},
-		"a line break":       {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "https://mail.example.com/", Secret: "whsec_\r\nX: y"}}, "api.secret"},
-		"a host":             {api.Gateway{Type: "http", Host: "h", API: &api.GatewayAPI{URL: "https://mail.example.com/"}}, "host"},
-		"a stream":           {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "https://mail.example.com/", Stream: "s"}}, "api.stream"},
+		"an unknown type": {api.Gateway{Type: "pigeon", API: &api.GatewayAPI{Key: "k"}}, "type"},
+		"no URL":          {api.Gateway{Type: "http", API: &api.GatewayAPI{}}, "api.url"},
+		"a URL in clear": {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "http://mail.example.com/"}},
+			"api.url"},
+		"a login in a URL": {api.Gateway{Type: "http",
+			API: &api.GatewayAPI{URL: "https://u:p@mail.example.com/"}}, "api.url"},
+		"a short secret": {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "https://mail.example.com/",
+			Secret: "x"}}, "api.secret"},
+		"a line break": {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "https://mail.example.com/",
+			Secret: "whsec_\r\nX: y"}}, "api.secret"},
+		"a host": {api.Gateway{Type: "http", Host: "h",
+			API: &api.GatewayAPI{URL: "https://mail.example.com/"}}, "host"},
+		"a stream": {api.Gateway{Type: "http", API: &api.GatewayAPI{URL: "https://mail.example.com/",
+			Stream: "s"}}, "api.stream"},
 		"an API without one": {api.Gateway{Host: "h", Port: 25, API: &api.GatewayAPI{Key: "k"}}, "api"},
 	} {
 		row.gateway.Gateway, row.gateway.Name = "g", "g"
@@ -244,8 +256,9 @@ func TestAnAPIBeingSetUp(t *testing.T) {
 			t.Errorf("%s: %v, want the field %s", name, err, row.field)
 		}
 	}
-	made, err := api.CreateGateway.Do(t.Context(), p.Client, api.Gateway{Gateway: "own", Name: "own", Type: "http",
-		API: &api.GatewayAPI{URL: "https://mail.example.com/send"}})
+	made, err := api.CreateGateway.Do(t.Context(), p.Client, api.Gateway{Gateway: "own", Name: "own",
+		Type: "http",
+		API:  &api.GatewayAPI{URL: "https://mail.example.com/send"}})
 	if err != nil || !strings.HasPrefix(made.Secret, "whsec_") {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -271,9 +284,10 @@ func TestAnAPIIsVerified(t *testing.T) {
 		req  api.VerifyRequest
 		want bool
 	}{
-		"stored":       {api.VerifyRequest{Gateway: "http"}, true},
-		"described":    {api.VerifyRequest{Type: "http", API: gatewayOf("http", p.fakes["http"].URL).API}, true},
-		"wrong secret": {api.VerifyRequest{Type: "http", API: &api.GatewayAPI{URL: p.fakes["http"].URL + "/mail", Secret: "whsec_d3JvbmcgYnV0IGxvbmcgZW5vdWdoIGZvciBhIGtleQ=="}}, false},
+		"stored":    {api.VerifyRequest{Gateway: "http"}, true},
+		"described": {api.VerifyRequest{Type: "http", API: gatewayOf("http", p.fakes["http"].URL).API}, true},
+		"wrong secret": {api.VerifyRequest{Type: "http", API: &api.GatewayAPI{URL: p.fakes["http"].URL + "/mail",
+			Secret: "whsec_d3JvbmcgYnV0IGxvbmcgZW5vdWdoIGZvciBhIGtleQ=="}}, false},
 	} {
 		answer, err := api.VerifyAccount.Do(t.Context(), p.Client, row.req)
 		if err != nil || answer.SMTP.Success != row.want {

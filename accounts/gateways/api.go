@@ -96,7 +96,8 @@ func (s *Settings) checkAPI(f *Faults) {
 			f.Add("api.secret", "must be whsec_ and the base64 of 24 to 64 bytes")
 		}
 	}
-	if most := apisend.MostOfList(s.kind); a.Batch < 0 || a.Batch > most && slices.Contains(fields.has, "batch") {
+	if most := apisend.MostOfList(s.kind); a.Batch < 0 || a.Batch > most && slices.Contains(fields.has,
+		"batch") {
 		f.Add("api.batch", "must be 1 to %d with type %s", most, s.kind)
 	}
 	s.checkAbsent(f)
@@ -140,7 +141,8 @@ func (s *Settings) checkAbsent(f *Faults) {
 		{"preset", s.server.Preset != ""}, {"host", s.server.Host != ""}, {"port", s.server.Port != 0},
 		{"secure", s.server.Secure}, {"tls", s.server.TLS != nil}, {"user", auth.User != ""},
 		{"pass", auth.Pass != ""}, {"oauth2", s.oauth != nil}, {"localAddress", s.localAddress != ""},
-		{"smtpEhloName", s.ehloName != ""}, {"limits.perConnection", s.limits != nil && s.limits.PerConnection != 0},
+		{"smtpEhloName", s.ehloName != ""}, {"limits.perConnection", s.limits != nil &&
+			s.limits.PerConnection != 0},
 	} {
 		if field.set {
 			f.Add(field.name, "must be absent with type %s", s.kind)

@@ -129,7 +129,8 @@ func (s *Settings) checkServer(f *Faults) {
 	}
 	switch {
 	case s.server.Secure && known && p.Implicit == 0:
-		f.Add(s.at+"secure", "must be false: %s has no port with TLS from the first byte, it uses STARTTLS on port %d", name, p.Port)
+		f.Add(s.at+"secure",
+			"must be false: %s has no port with TLS from the first byte, it uses STARTTLS on port %d", name, p.Port)
 	case s.port() < 1 || s.port() > 65535:
 		f.Add(s.at+"port", "must be 1 to 65535")
 	}

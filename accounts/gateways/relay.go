@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
@@ -229,6 +230,9 @@ func (s *Store) load(ctx context.Context, id string) (found, error) {
 		return found{broken: g.Broken}, nil
 	}
 	settings := ofGateway(g.Value)
+	if settings.isAPI() && !apisend.Known(settings.kind) { // a later version stored it
+		return found{broken: fmt.Errorf("this version of Postroom has no gateways of type %s", settings.kind)}, nil
+	}
 	route := settings.Relay(record(id))
 	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Value.Warmup
 	return found{route: route}, nil

@@ -78,7 +78,8 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 	err := s.store.Update(ctx, id, func(old *stored) (api.Gateway, error) {
 		g := patched(old.Value, p)
 		if p.Type != nil && cmp.Or(*p.Type, api.GatewaySMTP) != cmp.Or(old.Value.Type, api.GatewaySMTP) {
-			return g, fault.InvalidFields(fault.Fields{{Key: "type", Message: "can't be changed; add another gateway"}})
+			return g, fault.InvalidFields(fault.Fields{{Key: "type",
+				Message: "can't be changed; add another gateway"}})
 		}
 		g.Warmup = s.begun(g.Warmup)
 		return g, s.Check(g)

@@ -199,7 +199,7 @@ func (a *attempt) err() error {
 	if alone || a.results.done() && len(last.Result.Recipients) == len(a.d.Message.To) {
 		return last.Err
 	}
-	return a.results.err()
+	return a.results.result.Err()
 }
 
 // returnReservations keeps the reservations that the message does not wait for, for other messages.

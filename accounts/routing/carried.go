@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
-// OnlyAPIs returns the relays for mail of a lane if all of them are APIs of providers, which can't carry every
-// message. Otherwise it returns nil.
+// OnlyAPIs returns the relays for mail of a lane if all of them are APIs of providers, which can't carry
+// every message. Otherwise it returns nil.
 func OnlyAPIs(relays []gateways.Relay, lane api.Lane) []gateways.Relay {
 	for i := range relays {
 		if apisend.Known(relays[i].Type) {

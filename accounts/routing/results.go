@@ -104,21 +104,3 @@ func (r *results) note(why *smtpsend.Error) {
 func better(e, known *smtpsend.Error) bool {
 	return known == nil || known.Permanent() && !e.Permanent()
 }
-
-// err returns the error of the whole message as smtpsend does: nil if any recipient got it, else the failure
-// most worth another attempt.
-func (r *results) err() error {
-	var worst *smtpsend.Error
-	for _, got := range r.result.Recipients {
-		switch {
-		case got.Err == nil:
-			return nil
-		case worst == nil, worst.Permanent() && !got.Err.Permanent(), !worst.InDoubt && got.Err.InDoubt:
-			worst = got.Err
-		}
-	}
-	if worst == nil {
-		return nil
-	}
-	return worst
-}

@@ -104,7 +104,8 @@ type Dispatch struct {
 	Lane    api.Lane // chooses among the account's relays; empty: transactional
 	// the only gateway to use, whatever the account has; empty: the account's relays
 	Gateway string
-	// of the account's relays only this gateway, if it is among them: it remembers a request in doubt; empty: any
+	// of the account's relays only this gateway, if it is among them: it remembers a request in doubt; empty:
+	// any
 	Only          string
 	gateways.Path                    // instead of the relays' own; zero: theirs
 	Message       smtpsend.Message   // to the recipients left

@@ -2,7 +2,6 @@ package routing
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
@@ -28,10 +27,7 @@ func (t Transports) of(r gateways.Relay) Transport {
 	if r.IsSMTP() {
 		return t[api.GatewaySMTP]
 	}
-	if one := t[r.Type]; one != nil {
-		return one
-	}
-	return unknownType{}
+	return t[r.Type]
 }
 
 // Sender sends to one relay over SMTP. It is smtpsend.Sender.
@@ -40,8 +36,8 @@ type Sender interface {
 	Verify(ctx context.Context, relay smtpsend.Relay) error
 }
 
-// NewTransports returns the transports of SMTP, and of the APIs of providers; without a sender for these, only
-// that of SMTP.
+// NewTransports returns the transports of SMTP, and of the APIs of providers; without a sender for these,
+// only that of SMTP.
 func NewTransports(overSMTP Sender, overAPI *apisend.Sender) Transports {
 	all := Transports{api.GatewaySMTP: smtpTransport{overSMTP}}
 	if overAPI != nil {
@@ -62,8 +58,8 @@ func (t smtpTransport) Send(ctx context.Context, to gateways.Relay, m smtpsend.M
 	return r, err
 }
 
-// NameByReply fills in Provider and ProviderID of the recipients that a provider took over SMTP: its host tells
-// who it is, and its reply has the id.
+// NameByReply fills in Provider and ProviderID of the recipients that a provider took over SMTP: its host
+// tells who it is, and its reply has the id.
 func NameByReply(host string, r smtpsend.Result) {
 	n, known := provider.OfRelay(host)
 	for i := range r.Recipients {
@@ -95,16 +91,4 @@ func (t apiTransport) Send(ctx context.Context, to gateways.Relay, m smtpsend.Me
 
 func (t apiTransport) Verify(ctx context.Context, to gateways.Relay) error {
 	return t.sender.Verify(ctx, to.API)
-}
-
-// unknownType is the transport of a gateway that was stored by a later version.
-type unknownType struct{}
-
-func (unknownType) Send(_ context.Context, to gateways.Relay, m smtpsend.Message) (smtpsend.Result, error) {
-	err := unknownType{}.Verify(nil, to).(*smtpsend.Error) //nolint:staticcheck // without I/O
-	return sameForAll(m.To, err), err
-}
-
-func (unknownType) Verify(_ context.Context, to gateways.Relay) error {
-	return smtpsend.Refused(fmt.Errorf("this version of Postroom has no gateways of type %s", to.Type))
 }

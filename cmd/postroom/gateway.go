@@ -26,7 +26,8 @@ func gatewaysGrid(list []api.GatewayInfo, now time.Time) grid {
 	g := newGrid("gateway", "relay", "limits", "state", "deliveries", "last use", "last error")
 	for _, info := range list {
 		s := settingsOfGateway(info.Gateway)
-		g.add(info.Gateway.Gateway, relayOfGateway(info.Gateway), orDash(s.limits.Words()), info.State, info.Deliveries,
+		g.add(info.Gateway.Gateway, relayOfGateway(info.Gateway), orDash(s.limits.Words()), info.State,
+			info.Deliveries,
 			orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
 	}
 	return g
@@ -46,7 +47,8 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 	g.fact("name", info.Name)
 	if a := info.API; a != nil {
 		g.fact("type", string(info.Type))
-		for _, fact := range [][2]string{{"url", a.URL}, {"region", a.Region}, {"domain", a.Domain}, {"stream", a.Stream},
+		for _, fact := range [][2]string{{"url", a.URL}, {"region", a.Region}, {"domain", a.Domain}, {"stream",
+			a.Stream},
 			{"pool", a.Pool}, {"subaccount", a.Subaccount}, {"key", a.Key}, {"secret", a.Secret}} {
 			g.fact(fact[0], fact[1])
 		}

@@ -222,7 +222,8 @@ func (c *call) brevoTake(m brevoMessage, v brevoMail, id string) {
 func brevoNames(list []person) []person {
 	list = slices.Clone(list)
 	for i, p := range list {
-		if strings.ContainsAny(p.Name, ",;:()<>@") && strings.ContainsFunc(p.Name, func(r rune) bool { return r > '~' }) {
+		if strings.ContainsAny(p.Name, ",;:()<>@") && strings.ContainsFunc(p.Name,
+			func(r rune) bool { return r > '~' }) {
 			list[i].Name = ""
 		}
 		if decoded, err := new(mime.WordDecoder).DecodeHeader(p.Name); err == nil && decoded != p.Name {

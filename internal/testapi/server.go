@@ -207,7 +207,8 @@ func (s *Server) begin(r *http.Request) (Fault, int) {
 	}
 	f := s.next()
 	if f.Expire {
-		s.options.Key, s.options.Secret = s.options.Key+"-expired", "whsec_ZXhwaXJlZCBhbmQgcmVwbGFjZWQgYnkgYW5vdGhlcg=="
+		s.options.Key, s.options.Secret = s.options.Key+"-expired",
+			"whsec_ZXhwaXJlZCBhbmQgcmVwbGFjZWQgYnkgYW5vdGhlcg=="
 	}
 	return f, number
 }

@@ -137,10 +137,7 @@ func sparkpostSend(c *call) answer {
 		}
 	}
 	if len(good) == 0 {
-		a := sparkpostError(400, "5002", "at least one valid recipient is required", "")
-		a.body.(object)["results"] = object{"rcpt_to_errors": wrong,
-			"total_rejected_recipients": len(wrong), "total_accepted_recipients": 0}
-		return a
+		return sparkpostNobody(wrong)
 	}
 	if _, no := c.o.inactive(good[0].Address.Email); no && len(m.Recipients) == 1 {
 		return sparkpostError(400, "1902", "Message generation rejected",
@@ -160,6 +157,14 @@ func sparkpostSend(c *call) answer {
 		}
 	}
 	return answer{200, nil, body}
+}
+
+// sparkpostNobody is the answer to a transmission without a valid recipient.
+func sparkpostNobody(wrong []any) answer {
+	a := sparkpostError(400, "5002", "at least one valid recipient is required", "")
+	a.body.(object)["results"] = object{"rcpt_to_errors": wrong, "total_rejected_recipients": len(wrong),
+		"total_accepted_recipients": 0}
+	return a
 }
 
 // wrong says what is wrong with a recipient. It does not name the recipient.

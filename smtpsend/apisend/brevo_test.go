@@ -14,18 +14,19 @@ var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 
 func TestBrevoFixtures(t *testing.T) {
 	t.Parallel()
-	checkFixtures(t, apisend.Target{Type: api.GatewayBrevo, ID: "gw", Key: "xkeysib-example"}, func(body map[string]any) {
-		headers, _ := body["headers"].(map[string]any)
-		if key, _ := headers["idempotencyKey"].(string); uuid.MatchString(key) {
-			headers["idempotencyKey"] = "a UUID"
-		}
-		var custom any
-		text, _ := headers["X-Mailin-custom"].(string)
-		if err := json.Unmarshal([]byte(text), &custom); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
-		headers["X-Mailin-custom"] = custom
-	})
+	checkFixtures(t, apisend.Target{Type: api.GatewayBrevo, ID: "gw", Key: "xkeysib-example"},
+		func(body map[string]any) {
+			headers, _ := body["headers"].(map[string]any)
+			if key, _ := headers["idempotencyKey"].(string); uuid.MatchString(key) {
+				headers["idempotencyKey"] = "a UUID"
+			}
+			var custom any
+			text, _ := headers["X-Mailin-custom"].(string)
+			if err := json.Unmarshal([]byte(text), &custom); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			headers["X-Mailin-custom"] = custom
+		})
 }
 
 func TestBrevoAnswers(t *testing.T) {

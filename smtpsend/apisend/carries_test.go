@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// said is a content as a reader sees it, without what providers may choose.
+// whatItSays is a content as a reader sees it, without what providers may choose.
 func whatItSays(c content) content {
 	c.messageID = ""
 	c.header = slices.DeleteFunc(slices.Clone(c.header), func(f field) bool {
@@ -44,7 +44,8 @@ func TestContentArrives(t *testing.T) {
 		change  func(string) string // of the message
 		carried []api.GatewayType
 	}{
-		"texts":       {message.Draft{Text: "Grüße\n..\n=20\n", HTML: "<p>Grüße &amp; {{x}} {% y %} -h1- *|z|*</p>\n"}, nil, all},
+		"texts": {message.Draft{Text: "Grüße\n..\n=20\n",
+			HTML: "<p>Grüße &amp; {{x}} {% y %} -h1- *|z|*</p>\n"}, nil, all},
 		"a long text": {message.Draft{Text: "x\n", HTML: "<p>" + strings.Repeat("こんにちは", 5000) + "</p>"}, nil, all},
 		"an attachment": {message.Draft{HTML: "<p>Hi</p>", Attachments: []message.Attachment{pdf,
 			{Filename: "b.txt", Content: []byte("ASCII\r\n")}}}, nil, all},
@@ -55,7 +56,8 @@ func TestContentArrives(t *testing.T) {
 		"a text file beyond ASCII": {message.Draft{HTML: "<p>Hi</p>", Attachments: []message.Attachment{
 			{Filename: "a.csv", Content: []byte("Köln\n")}}}, nil, all[1:]},
 		"a text file of another charset": {message.Draft{HTML: "<p>Hi</p>", Attachments: []message.Attachment{
-			{Filename: "a.csv", Content: []byte("K\xf6ln\n"), ContentType: "text/csv; charset=iso-8859-1"}}}, nil, nil},
+			{Filename: "a.csv", Content: []byte("K\xf6ln\n"), ContentType: "text/csv; charset=iso-8859-1"}}}, nil,
+			nil},
 		"an unknown extension": {message.Draft{HTML: "<p>Hi</p>", Attachments: []message.Attachment{
 			{Filename: "a.xyz", Content: []byte("x")}}}, nil, all[:1]},
 		"an empty file": {message.Draft{HTML: "<p>Hi</p>", Attachments: []message.Attachment{
@@ -78,14 +80,16 @@ func TestContentArrives(t *testing.T) {
 			{Name: "X-Note", Value: "1"}, {Name: "X-NOTE", Value: "2"}}}, nil, nil},
 		"a field that drops": {message.Draft{HTML: "<p>Hi</p>", Headers: []message.Header{
 			{Name: "X-Sib-Sandbox", Value: "drop"}}}, nil, all[:1]},
-		"another sender": {message.Draft{HTML: "<p>Hi</p>", Sender: message.Address{Address: "x@example.com"}}, nil, nil},
-		"no text":        {message.Draft{Attachments: []message.Attachment{pdf}}, nil, nil},
+		"another sender": {message.Draft{HTML: "<p>Hi</p>", Sender: message.Address{Address: "x@example.com"}},
+			nil, nil},
+		"no text": {message.Draft{Attachments: []message.Attachment{pdf}}, nil, nil},
 		"no subject": {message.Draft{HTML: "<p>Hi</p>"}, func(s string) string {
 			return strings.Replace(s, "Subject: ", "X-Other: ", 1)
 		}, nil},
 		"eight bits": {message.Draft{HTML: "<p>Hi</p>"}, func(s string) string {
 			head, _, _ := strings.Cut(s, "Content-Type:")
-			return strings.Replace(head, "MIME-Version: 1.0\r\n", "", 1) + "MIME-Version: 1.0\r\nContent-Type: text/html; " +
+			return strings.Replace(head, "MIME-Version: 1.0\r\n", "", 1) +
+				"MIME-Version: 1.0\r\nContent-Type: text/html; " +
 				"charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n<p>Grüße</p>\r\n"
 		}, all},
 		"a signed message": {message.Draft{HTML: "<p>Hi</p>"}, func(s string) string {
@@ -162,7 +166,8 @@ func TestCarriesWithoutParts(t *testing.T) {
 		want    string
 	}{
 		"an endpoint carries any": {endpoint, smtpsend.Message{}, large, ""},
-		"RequireTLS":              {endpoint, smtpsend.Message{RequireTLS: true}, raw, "it requires TLS on the whole way"},
+		"RequireTLS": {endpoint, smtpsend.Message{RequireTLS: true}, raw,
+			"it requires TLS on the whole way"},
 		"large": {Target{Type: api.GatewaySendGrid, ID: "gw"}, smtpsend.Message{}, large,
 			"bytes, and sendgrid takes 31457280"},
 	} {

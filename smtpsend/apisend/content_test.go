@@ -275,7 +275,8 @@ func TestBeyondParts(t *testing.T) {
 		{"Content-Type: message/partial; id=x; number=1; total=2\n\nx", "a message/partial"},
 		{"From: b@example.com\nSender: b@example.com\n\n", "there are two"},
 		{multipart("mixed", text, "Content-Type: message/rfc822\n\nSubject: x\n\nx"), ""},
-		{multipart("mixed", text, "Content-Type: application/pkcs7-mime\nContent-Disposition: attachment\n\nx"), ""},
+		{multipart("mixed", text, "Content-Type: application/pkcs7-mime\nContent-Disposition: attachment\n\nx"),
+			""},
 		{"Content-Type: text/plain; format=flowed\n\nx", ""},
 	} {
 		c, err := takeApart(raw("From: a@example.com\n" + row.raw))
@@ -455,7 +456,8 @@ func checkJoined(t *testing.T, raw []byte) {
 func FuzzTakeApartPart(f *testing.F) {
 	f.Add("=?utf-8?q?=C3=BC?= b", "X-A", "=?utf-8?b?IA==?=", "text/html; charset=koi8-r",
 		"inline; filename*=utf-8''%fc", "quoted-printable", "=C3=BC=20\r\n")
-	f.Add("a =?x?", "List-Id", "=?iso-8859-1?q?=FC?= <a.b>", "text/plain; name=\"=?utf-8?q?a?= b\"; x*0=a; x*1=b",
+	f.Add("a =?x?", "List-Id", "=?iso-8859-1?q?=FC?= <a.b>",
+		"text/plain; name=\"=?utf-8?q?a?= b\"; x*0=a; x*1=b",
 		"attachment; filename=\"a\\\"b\"", "base64", "AAA=")
 	f.Add("", "Sender", "\"a, b\" <c@d.example> (x)", "multipart/related; boundary=C", "", "8bit",
 		"--C\r\nContent-Type: text/html\r\n\r\ncid:a\r\n--C\r\nContent-ID: <a>\r\n\r\nx\r\n--C--")
@@ -473,7 +475,8 @@ func FuzzTakeApart(f *testing.F) {
 	for _, s := range letters[:len(letters)-5] {
 		f.Add(compose(f, message.Draft{Subject: "x", Text: s, HTML: s}))
 	}
-	f.Add(raw(head + "Content-Type: multipart/related; boundary=A; start=r\n\n--A\nContent-ID: a\n\n1\n--A\nContent-ID: r\n" +
+	f.Add(raw(head +
+		"Content-Type: multipart/related; boundary=A; start=r\n\n--A\nContent-ID: a\n\n1\n--A\nContent-ID: r\n" +
 		"Content-Type: text/html; charset=koi8-r\n\ncid:a\n--A--"))
 	f.Add(raw("From: a@b\nX: =?utf-8?b?IA==?=\nContent-Type: multipart/alternative; boundary=A\n\n--A\n" +
 		"Content-Type: text/calendar; x*=iso-8859-1''%fc\nContent-Transfer-Encoding: quoted-printable\n\n=\n\n--A--"))

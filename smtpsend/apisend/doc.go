@@ -1,6 +1,6 @@
 // Package apisend hands one message to the HTTP API of a mail provider and returns the result of each
-// recipient, in the words of package smtpsend. Its caller is routing, which chooses the gateway. A provider is
-// one file with an adapter: what a request looks like, and what its answers mean.
+// recipient, in the words of package smtpsend. Its caller is routing, which chooses the gateway. A provider
+// is one file with an adapter: what a request looks like, and what its answers mean.
 //
 // It promises:
 //   - Each recipient has its own result. A recipient that an answer leaves out is in doubt, and so are all of
@@ -10,15 +10,18 @@
 //     returned nil. Until then the request is incomplete, and nothing can be delivered. A request that broke
 //     before is never in doubt.
 //   - No request is repeated, with two exceptions. One over a kept connection that had ended, of which the
-//     provider has seen nothing, goes out once more. One that is in doubt goes out again with the same key and
-//     the same bytes, where the provider remembers keys.
-//   - An error that only the gateway is to blame for, such as a revoked key, is one of the account; a message
-//     that the gateway can't carry is smtpsend.Uncarried. Another gateway may be tried after either.
-//   - Content is sent as MIME, byte for byte, where the API takes it. Elsewhere the parts of the message are
-//     mapped to fields, and a message that would be changed is not carried.
-//   - Keys are never in errors and logs, nor are contents and headers. Destinations pass Options.Guard when
-//     they are dialed. No redirect is followed.
-//   - An answer is read up to 1 MiB, its header up to 64 KiB; it is never unpacked.
+//     provider has seen nothing, goes out once more. One that is in doubt goes out again with the same key
+//
+// and
+//
+//	  the same bytes, where the provider remembers keys.
+//	- An error that only the gateway is to blame for, such as a revoked key, is one of the account; a message
+//	  that the gateway can't carry is smtpsend.Uncarried. Another gateway may be tried after either.
+//	- Content is sent as MIME, byte for byte, where the API takes it. Elsewhere the parts of the message are
+//	  mapped to fields, and a message that would be changed is not carried.
+//	- Keys are never in errors and logs, nor are contents and headers. Destinations pass Options.Guard when
+//	  they are dialed. No redirect is followed.
+//	- An answer is read up to 1 MiB, its header up to 64 KiB; it is never unpacked.
 //
 // It stores nothing and owns no Redis keys. The envelope sender and DSN requests do not reach a provider: it
 // reports bounces by webhooks.

@@ -35,10 +35,11 @@ var (
 	badSender      = meaning{smtpsend.PhaseMail, 550, "5.7.1", smtpsend.Auth, smtpsend.ScopeAccount, false}
 	badKey         = meaning{smtpsend.PhaseAuth, 535, "5.7.8", smtpsend.Auth, smtpsend.ScopeAccount, false}
 	tooFast        = meaning{smtpsend.PhaseMail, 450, "4.7.0", smtpsend.Throttle, smtpsend.ScopeAccount, false}
-	busy           = meaning{smtpsend.PhaseMail, 450, "4.7.0", smtpsend.Throttle, smtpsend.ScopeConnection, false}
-	broken         = meaning{smtpsend.PhaseMail, 451, "4.3.0", smtpsend.Soft, smtpsend.ScopeConnection, false}
-	unavailable    = meaning{smtpsend.PhaseMail, 421, "4.3.2", smtpsend.Soft, smtpsend.ScopeConnection, false}
-	laterMessage   = meaning{smtpsend.PhaseDot, 451, "4.0.0", smtpsend.Soft, smtpsend.ScopeMessage, false}
+	busy           = meaning{smtpsend.PhaseMail, 450, "4.7.0", smtpsend.Throttle, smtpsend.ScopeConnection,
+		false}
+	broken       = meaning{smtpsend.PhaseMail, 451, "4.3.0", smtpsend.Soft, smtpsend.ScopeConnection, false}
+	unavailable  = meaning{smtpsend.PhaseMail, 421, "4.3.2", smtpsend.Soft, smtpsend.ScopeConnection, false}
+	laterMessage = meaning{smtpsend.PhaseDot, 451, "4.0.0", smtpsend.Soft, smtpsend.ScopeMessage, false}
 )
 
 // refusal is what a provider says against a message or a recipient.

@@ -65,7 +65,8 @@ type recorded struct {
 // order is the message of the recorded requests.
 func order(number int, tags []string, to ...string) smtpsend.Message {
 	id := fmt.Sprintf("01JDXAMPLE%04d", number)
-	raw := "From: Shop <shop@example.com>\nTo: " + strings.Join(to, ", ") + "\nSubject: Your order 1042\nMessage-ID: <" +
+	raw := "From: Shop <shop@example.com>\nTo: " + strings.Join(to, ", ") +
+		"\nSubject: Your order 1042\nMessage-ID: <" +
 		id + "@example.com>\nDate: Sun, 01 Mar 2026 12:00:00 +0000\nList-Unsubscribe: " +
 		"<https://mail.example.com/unsubscribe?t=abc>\nMIME-Version: 1.0\nContent-Type: multipart/alternative; " +
 		"boundary=a\n\n--a\nContent-Type: text/plain; charset=utf-8\n\nHello Ann, your order 1042 is on its way.\n--a\n" +
@@ -322,7 +323,8 @@ func TestContentOfMappedMessages(t *testing.T) {
 
 // TestNamesOfAddresses: a display name arrives as it is.
 func TestNamesOfAddresses(t *testing.T) {
-	for _, name := range []string{"", "Ann", "Doe, Ann", `Ann "A" \ Doe`, "Jörg <j>", "a@b", "Ann.", " Ann", "(Ann)"} {
+	for _, name := range []string{"", "Ann", "Doe, Ann", `Ann "A" \ Doe`, "Jörg <j>", "a@b", "Ann.", " Ann",
+		"(Ann)"} {
 		want := []message.Address{{Name: name, Address: "ann@example.com"}, {Address: "b@example.com"}}
 		got, err := message.ParseAddressList(strings.Join(eachWritten(want), ", "))
 		if err != nil || cmp.Diff(want, got) != "" && strings.TrimSpace(name) == name {

@@ -25,7 +25,8 @@ import (
 )
 
 // mimeTypes are the APIs that take MIME.
-var mimeTypes = []api.GatewayType{api.GatewayMailgun, api.GatewayMandrill, api.GatewaySES, api.GatewaySparkPost}
+var mimeTypes = []api.GatewayType{api.GatewayMailgun, api.GatewayMandrill, api.GatewaySES,
+	api.GatewaySparkPost}
 
 // order1042 is the message of the recorded requests.
 const order1042 = "Message-ID: <01JDXAMPLE0001@example.com>\r\nDate: Fri, 27 Nov 2026 09:00:00 +0000\r\n" +
@@ -206,15 +207,18 @@ func TestMIMEArrivesAsItIs(t *testing.T) {
 			d.Attachments = append(d.Attachments, message.Attachment{Filename: "invite.ics",
 				ContentType: "text/calendar; method=REQUEST", Content: []byte("BEGIN:VCALENDAR\nEND:VCALENDAR\n")})
 		})))},
-		"8-bit":           {raw: signed("Jörg, 日本 \u2028<&>"), lacks: but(api.GatewaySES)},
-		"8-bit, no UTF-8": {raw: signed("J\xf6rg"), lacks: but(api.GatewaySES, api.GatewayMandrill, api.GatewaySparkPost)},
-		"a NUL":           {raw: signed("\x00"), lacks: but(api.GatewaySES, api.GatewayMandrill, api.GatewaySparkPost)},
+		"8-bit": {raw: signed("Jörg, 日本 \u2028<&>"), lacks: but(api.GatewaySES)},
+		"8-bit, no UTF-8": {raw: signed("J\xf6rg"), lacks: but(api.GatewaySES, api.GatewayMandrill,
+			api.GatewaySparkPost)},
+		"a NUL": {raw: signed("\x00"), lacks: but(api.GatewaySES, api.GatewayMandrill,
+			api.GatewaySparkPost)},
 		"a field in UTF-8": {raw: strings.Replace(order1042, "Your order", "Größe", 1),
 			lacks: mimeTypes},
-		"a wide address":     {raw: order1042, to: "änn@example.net", lacks: but(api.GatewaySES)},
-		"a merge tag":        {raw: signed("*|NAME|*"), lacks: but(api.GatewayMandrill)},
-		"a hidden merge tag": {raw: string(compose(t, message.Draft{Subject: "Größe *|X:y|*", Text: "é"})), lacks: but(api.GatewayMandrill)},
-		"other templates":    {raw: signed("{{name}} %recipient.x% [[y]] *| x")},
+		"a wide address": {raw: order1042, to: "änn@example.net", lacks: but(api.GatewaySES)},
+		"a merge tag":    {raw: signed("*|NAME|*"), lacks: but(api.GatewayMandrill)},
+		"a hidden merge tag": {raw: string(compose(t, message.Draft{Subject: "Größe *|X:y|*", Text: "é"})),
+			lacks: but(api.GatewayMandrill)},
+		"other templates": {raw: signed("{{name}} %recipient.x% [[y]] *| x")},
 	} {
 		for _, kind := range mimeTypes {
 			t.Run(name+"/"+string(kind), func(t *testing.T) {
@@ -302,7 +306,8 @@ func TestSettingsOfMIME(t *testing.T) {
 func TestHiddenRecipientsOfMandrill(t *testing.T) {
 	t.Parallel()
 	server, s, target := mimeAccount(t, api.GatewayMandrill, testapi.Options{})
-	if _, err := s.Send(t.Context(), target, mimeMail(order1042, "ann@example.net", "hidden@example.net")); err != nil {
+	if _, err := s.Send(t.Context(), target, mimeMail(order1042, "ann@example.net",
+		"hidden@example.net")); err != nil {
 		t.Fatal(err)
 	}
 	if body := string(server.Requests()[0].Body); !strings.Contains(body, `X-MC-PreserveRecipients: false\r\n`) {
@@ -367,7 +372,10 @@ func TestAnswersToMIME(t *testing.T) {
 		return fmt.Sprintf(`{"results":{"id":"1","total_accepted_recipients":%d,"total_rejected_recipients":%d,`+
 			`"rcpt_to_errors":[{"message":"m","code":"1300"}]}}`, taken, refused)
 	}
-	chimp := func(name string) string { return `{"status":"error","code":-1,"name":"` + name + `","message":"m"}` }
+	chimp := func(name string) string {
+		return `{"status":"error","code":-1,"name":"` + name +
+			`","message":"m"}`
+	}
 	one := func(status, reason string) string {
 		return `[{"email":"Ann@Example.net","status":"` + status + `","reject_reason":"` + reason + `","_id":"1"}]`
 	}
@@ -426,19 +434,23 @@ func TestAnswersToMIME(t *testing.T) {
 			{400, spark("1502"), "soft connection"}, {500, spark("1500"), "soft connection"},
 			{503, spark("1501"), "soft connection"}, {503, spark("1900"), "soft connection"},
 			{400, spark("9999"), "soft message"}, {500, spark("9999"), "soft connection"}, {502, "<html>", "doubt"},
-			{404, spark("1600"), "auth account"}, {400, `{"errors":[{"message":"m","code":1902}]}`, "policy recipient"},
+			{404, spark("1600"), "auth account"}, {400, `{"errors":[{"message":"m","code":1902}]}`,
+				"policy recipient"},
 		},
 		api.GatewayMandrill: {
-			{200, one("sent", ""), "sent 1"}, {200, one("queued", ""), "sent 1"}, {200, one("scheduled", ""), "sent 1"},
+			{200, one("sent", ""), "sent 1"}, {200, one("queued", ""), "sent 1"}, {200, one("scheduled", ""),
+				"sent 1"},
 			{200, one("rejected", "hard-bounce"), "hard recipient suppress"},
 			{200, one("rejected", "soft-bounce"), "soft recipient"},
 			{200, one("rejected", "spam"), "policy recipient"}, {200, one("rejected", "unsub"), "policy recipient"},
 			{200, one("rejected", "custom"), "policy recipient"}, {200, one("rejected", "new"), "policy recipient"},
 			{200, one("invalid", ""), "policy recipient"}, {200, one("invalid", "invalid"), "policy recipient"},
 			{200, one("rejected", "rule"), "policy message"},
-			{200, one("rejected", "invalid-sender"), "auth account"}, {200, one("rejected", "unsigned"), "auth account"},
+			{200, one("rejected", "invalid-sender"), "auth account"}, {200, one("rejected", "unsigned"),
+				"auth account"},
 			{200, one("rejected", "test-mode-limit"), "throttle account 1h0m0s"}, {200, one("new", ""), "doubt"},
-			{200, `[]`, "doubt"}, {200, `[{"email":"bob@example.org","status":"sent"}]`, "doubt"}, {200, `{}`, "doubt"},
+			{200, `[]`, "doubt"}, {200, `[{"email":"bob@example.org","status":"sent"}]`, "doubt"}, {200, `{}`,
+				"doubt"},
 			{500, chimp("Invalid_Key"), "auth account"}, {500, chimp("PaymentRequired"), "auth account"},
 			{500, chimp("Unknown_Subaccount"), "auth account"}, {500, chimp("ValidationError"), "policy message"},
 			{500, chimp("GeneralError"), "soft connection"}, {500, chimp("ServiceUnavailable"), "soft connection"},

@@ -22,8 +22,8 @@ func people(list []message.Address) []person {
 }
 
 // missing names what an API requires and the message doesn't have, or what it has no field for: a subject, a
-// text, a Sender, or two header fields of one name, as adapter.lacks does. reserved are the names of fields that the provider writes
-// or acts on, in lower case. It returns "" if there is nothing.
+// text, a Sender, or two header fields of one name, as adapter.lacks does. reserved are the names of fields
+// that the provider writes or acts on, in lower case. It returns "" if there is nothing.
 func (c content) missing(reserved ...string) string {
 	switch {
 	case c.subject == "":

@@ -52,7 +52,8 @@ type partsFixture struct {
 // plain removes from a body what differs each time.
 func checkFixtures(t *testing.T, target apisend.Target, plain func(map[string]any)) {
 	t.Helper()
-	files, err := filepath.Glob("../../internal/testapi/testdata/provider-send/" + string(target.Type) + "/*.json")
+	files, err := filepath.Glob("../../internal/testapi/testdata/provider-send/" + string(target.Type) +
+		"/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
@@ -176,8 +177,9 @@ func TestOneBadAddressAmongMany(t *testing.T) {
 		status, requests int
 		refusal          string // %s: the place in its list
 	}{
-		api.GatewaySendGrid: {400, 2, `{"errors":[{"message":"Does not contain a valid address.","field":"personalizations.0.cc.6.email"}]}`},
-		api.GatewayBrevo:    {400, 11, `{"code":"invalid_parameter","message":"email is not valid in to"}`},
+		api.GatewaySendGrid: {400, 2,
+			`{"errors":[{"message":"Does not contain a valid address.","field":"personalizations.0.cc.6.email"}]}`},
+		api.GatewayBrevo: {400, 11, `{"code":"invalid_parameter","message":"email is not valid in to"}`},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

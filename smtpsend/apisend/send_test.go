@@ -70,9 +70,10 @@ func target(kind api.GatewayType, url string) apisend.Target {
 
 // mail is a message that counts its marks.
 func mail(to ...string) smtpsend.Message {
-	return smtpsend.Message{From: "shop@example.com", To: to, Body: smtpsend.Bytes(text), Labels: smtpsend.Labels{
-		ID: "01JDXAMPLE0001", Account: "shop", Proof: func() string { return "01JDXAMPLE0001" },
-	}}
+	return smtpsend.Message{From: "shop@example.com", To: to, Body: smtpsend.Bytes(text),
+		Labels: smtpsend.Labels{
+			ID: "01JDXAMPLE0001", Account: "shop", Proof: func() string { return "01JDXAMPLE0001" },
+		}}
 }
 
 func (b *bench) send(t *testing.T, m smtpsend.Message) smtpsend.Result {
@@ -120,7 +121,8 @@ func TestEveryFailure(t *testing.T) {
 			want      string
 			elsewhere bool
 		}{
-			"refused":             {testapi.Fault{At: testapi.Accept}, "", true}, // in doubt if it was written meanwhile
+			// in doubt if it was written meanwhile
+			"refused":             {testapi.Fault{At: testapi.Accept}, "", true},
 			"cut after headers":   {testapi.Fault{At: testapi.Headers}, "", true},
 			"cut after the body":  {testapi.Fault{At: testapi.Read, Taken: true}, "doubt", false},
 			"lost after the body": {testapi.Fault{At: testapi.Read}, "doubt", false},
@@ -129,9 +131,11 @@ func TestEveryFailure(t *testing.T) {
 				"doubt", false},
 			"502 of a proxy": {testapi.Fault{Status: 502, Header: html, Body: "<html>Bad Gateway</html>"},
 				"doubt", false},
-			"503":             {testapi.Fault{Status: 503, Header: html, Body: "busy"}, "soft connection", true},
-			"a redirect":      {testapi.Fault{Status: 302, Header: map[string]string{"Location": "https://example.com/"}}, "auth account", true},
-			"a gigabyte":      {testapi.Fault{Status: 200, Body: "{\"a\":\"aaaaaaaaa", Length: 1 << 30}, "doubt", false},
+			"503": {testapi.Fault{Status: 503, Header: html, Body: "busy"}, "soft connection", true},
+			"a redirect": {testapi.Fault{Status: 302,
+				Header: map[string]string{"Location": "https://example.com/"}}, "auth account", true},
+			"a gigabyte": {testapi.Fault{Status: 200, Body: "{\"a\":\"aaaaaaaaa", Length: 1 << 30}, "doubt",
+				false},
 			"throttled":       {testapi.Fault{Say: testapi.Throttled}, "throttle account", true},
 			"an expired key":  {testapi.Fault{Expire: true}, "auth account", true},
 			"a null":          {testapi.Fault{Lie: testapi.Null, Taken: true}, "doubt", false},
@@ -245,7 +249,8 @@ func TestAKeyResolvesTheDoubt(t *testing.T) {
 		"taken":              {[]testapi.Fault{{At: testapi.Read, Taken: true}}, 1},
 		"lost":               {[]testapi.Fault{{At: testapi.Read}}, 1},
 		"lost, then refused": {[]testapi.Fault{{At: testapi.Read, Taken: true}, {At: testapi.Accept}}, 2},
-		"three times":        {[]testapi.Fault{{At: testapi.Read}, {At: testapi.Read, Taken: true}, {At: testapi.Answer, Taken: true}}, 3},
+		"three times": {[]testapi.Fault{{At: testapi.Read}, {At: testapi.Read, Taken: true},
+			{At: testapi.Answer, Taken: true}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -351,7 +356,8 @@ func TestTurns(t *testing.T) {
 	m := mail("late@example.net")
 	m.Patience = time.Millisecond
 	r := b.send(t, m)
-	if e := r.Recipients[0].Err; e == nil || e.Verdict != smtpsend.Throttle || e.Phase != smtpsend.PhaseConnect ||
+	if e := r.Recipients[0].Err; e == nil || e.Verdict != smtpsend.Throttle ||
+		e.Phase != smtpsend.PhaseConnect ||
 		e.Code != 0 {
 		t.Errorf("%v, want no turn", e)
 	}

@@ -53,13 +53,17 @@ func New(o Options) (*Sender, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 120 * time.Second
 	}
-	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	o.Guard = cmp.Or(o.Guard, dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger}))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Wait == nil {
 		o.Wait = wait
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Guard == nil {
+		o.Guard = dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger})
 	}
 	s := &Sender{o: o, slots: slots{all: map[Target]*slot{}}, clients: map[string]*http.Client{}}
 	var err error
@@ -108,7 +112,7 @@ func (s *Sender) Send(ctx context.Context, t Target, m smtpsend.Message) (smtpse
 		d.run(ctx)
 	}
 	s.metrics.observe(t.Type, &d.result)
-	return d.result, d.err()
+	return d.result, d.result.Err()
 }
 
 // Verify makes a harmless request that shows whether the key is good. The error is an *smtpsend.Error.
@@ -437,21 +441,4 @@ func (d *delivery) forAll(e *smtpsend.Error) *smtpsend.Error {
 func (d *delivery) failRest(e *smtpsend.Error) {
 	d.give(d.open, recipient{}, e)
 	d.open = nil
-}
-
-// err is the error of the whole message.
-func (d *delivery) err() error {
-	var worst *smtpsend.Error
-	for _, r := range d.result.Recipients {
-		switch {
-		case r.Err == nil:
-			return nil
-		case worst == nil, worst.Permanent() && !r.Err.Permanent(), !worst.InDoubt && r.Err.InDoubt:
-			worst = r.Err
-		}
-	}
-	if worst == nil {
-		return nil
-	}
-	return worst
 }

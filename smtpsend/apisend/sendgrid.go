@@ -104,16 +104,19 @@ func sendGridRequest(t Target, m *mail, g group) (request, error) {
 	if t.Sandbox {
 		body.Settings = map[string]onOff{"sandbox_mode": {Enable: true}}
 	}
-	for _, part := range append([]alternative{{"text/plain", c.text}, {"text/html", c.html}}, c.alternatives...) {
+	for _, part := range append([]alternative{{"text/plain", c.text}, {"text/html", c.html}},
+		c.alternatives...) {
 		if part.text != "" { // it refuses empty ones
 			body.Content = append(body.Content, sendGridText{mediaType(part.kind), part.text})
 		}
 	}
 	for _, f := range c.files {
-		body.Attachments = append(body.Attachments, sendGridFile{f.content, mediaType(f.kind), f.name, "attachment", ""})
+		body.Attachments = append(body.Attachments, sendGridFile{f.content, mediaType(f.kind), f.name,
+			"attachment", ""})
 	}
 	for _, f := range c.inline {
-		body.Attachments = append(body.Attachments, sendGridFile{f.content, mediaType(f.kind), f.name, "inline", f.cid})
+		body.Attachments = append(body.Attachments, sendGridFile{f.content, mediaType(f.kind), f.name, "inline",
+			f.cid})
 	}
 	raw, err := encode(body)
 	return request{path: "/v3/mail/send", header: jsonHeader("Authorization", "Bearer "+t.Key), body: raw}, err

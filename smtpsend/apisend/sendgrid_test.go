@@ -10,7 +10,8 @@ import (
 
 func TestSendGridFixtures(t *testing.T) {
 	t.Parallel()
-	checkFixtures(t, apisend.Target{Type: api.GatewaySendGrid, ID: "gw", Key: "SG.example"}, func(map[string]any) {})
+	checkFixtures(t, apisend.Target{Type: api.GatewaySendGrid, ID: "gw", Key: "SG.example"},
+		func(map[string]any) {})
 }
 
 func TestSendGridAnswers(t *testing.T) {

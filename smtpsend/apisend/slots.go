@@ -68,7 +68,8 @@ func (s *slots) rests(t Target, until time.Time) {
 }
 
 // enter waits for a turn, at most for the patience of the message. Nothing was sent after an error.
-func (s *Sender) enter(ctx context.Context, t Target, m smtpsend.Message) (leave func(), err *smtpsend.Error) {
+func (s *Sender) enter(ctx context.Context, t Target, m smtpsend.Message) (leave func(),
+	err *smtpsend.Error) {
 	k, until := s.slots.of(t)
 	if left := until.Sub(s.o.Now()); left > 0 {
 		s.slots.leave(k)
