@@ -222,7 +222,7 @@ func (d *delivery) usable(ctx context.Context, c *session) bool {
 // on it. Recipients that were answered leave d.rest.
 func (d *delivery) transact(ctx context.Context, t *transaction) {
 	c := t.c
-	d.result.RemoteName, d.result.TLS = c.name, c.tls
+	d.result.RemoteName, d.result.TLS, d.result.TLSFailed = c.name, c.tls, c.tlsFailed
 	d.result.RemoteAddress = c.raw.RemoteAddr().String()
 	stop := c.watch(ctx)
 	t.run(ctx)
@@ -258,31 +258,6 @@ func (d *delivery) failRest(rest []int, e *Error) {
 // delivered reports whether every recipient got the message.
 func (d *delivery) delivered() bool {
 	return !slices.ContainsFunc(d.result.Recipients, func(r RecipientResult) bool { return r.Err != nil })
-}
-
-// err is the error of the whole message: nil if one recipient was delivered, else the failure most worth
-// another attempt.
-func (d *delivery) err() error {
-	var worst *Error
-	rejected := true
-	for _, r := range d.result.Recipients {
-		switch {
-		case r.Err == nil:
-			return nil
-		case worst == nil, worst.Permanent() && !r.Err.Permanent(), !worst.InDoubt && r.Err.InDoubt:
-			worst = r.Err
-		}
-		rejected = rejected && r.Err.Phase == PhaseRcpt && r.Err.Code != 0
-	}
-	if worst == nil {
-		return refusal(nameEnvelope, "no recipients")
-	}
-	if rejected {
-		all := *worst
-		all.Err = errors.New("all recipients were rejected")
-		return &all
-	}
-	return worst
 }
 
 // waitError is a wait for a connection that failed.

@@ -58,6 +58,15 @@ type Relay struct {
 	// one must be in the relay's chain. Without CA the chain needs no known authority. Empty: no pin.
 	Pin string
 
+	// TLSName is the name that the certificate must have, and that the handshake asks for (SNI). With TLSA
+	// records several names may be separated by spaces: one suffices, and the handshake asks for the first.
+	// Empty: Host.
+	TLSName string
+
+	// TLSA are the DANE records (RFC 7672) one of which the certificate must match: usage, selector, matching
+	// type and data in hexadecimal, several separated by commas. No known authority is needed. Empty: none.
+	TLSA string
+
 	Username string // empty: no login
 	Password string // for PLAIN and LOGIN
 	// OAuth 2.0 token for XOAUTH2 and OAUTHBEARER; goes before Password when both are set
@@ -140,6 +149,9 @@ func (r Relay) Check() error {
 	if err := r.checkPin(); err != nil {
 		return err
 	}
+	if err := r.checkTLSA(); err != nil {
+		return err
+	}
 	if err := CheckProxy(r.Proxy); err != nil {
 		return fmt.Errorf("%w: proxy %w", errRelay, err)
 	}
@@ -154,6 +166,19 @@ func (r Relay) checkPin() error {
 		return fmt.Errorf("%w: a pin needs TLS to be implicit or required, not %s", errRelay, r.TLS)
 	}
 	return CheckPin(r.Pin)
+}
+
+func (r Relay) checkTLSA() error {
+	switch {
+	case r.TLSName != strings.Join(strings.Fields(r.TLSName), " "):
+		return fmt.Errorf("%w: TLS names %q aren't separated by single spaces", errRelay, r.TLSName)
+	case r.TLSA == "":
+		return nil
+	case r.TLS != TLSImplicit && r.TLS != TLSRequired || r.Pin != "" || r.InsecureSkipVerify:
+		return fmt.Errorf("%w: TLSA records need TLS to be implicit or required, verified, and without a pin", errRelay)
+	}
+	_, err := parseTLSA(r.TLSA)
+	return err
 }
 
 func (r Relay) checkAuthMethod() error {

@@ -1,6 +1,9 @@
 package smtpsend
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // RecipientResult is the result for one recipient.
 type RecipientResult struct {
@@ -19,6 +22,7 @@ type Result struct {
 	RemoteAddress string // IP address and port of the relay, or of the proxy on the way to it
 	TLS           string // such as "TLS 1.3"; empty: the message went in clear
 	Reused        bool   // the connection had served a message before
+	TLSFailed     *Error // why the message went in clear although the relay offers TLS; nil: it didn't
 	Timings       Timings
 
 	// Dialogue is an excerpt of what was said, if a recipient did not get the message and a relay was dialed:
@@ -41,4 +45,29 @@ type Timings struct {
 	Data    time.Duration // DATA to 354
 	Body    time.Duration // writing the content, BeforeDot included
 	Dot     time.Duration // from the dot to its reply
+}
+
+// Err returns the error of the whole message: nil if one recipient was delivered, else the failure that is
+// most worth another attempt.
+func (r *Result) Err() error {
+	var worst *Error
+	rejected := true
+	for _, one := range r.Recipients {
+		switch {
+		case one.Err == nil:
+			return nil
+		case worst == nil, worst.Permanent() && !one.Err.Permanent(), !worst.InDoubt && one.Err.InDoubt:
+			worst = one.Err
+		}
+		rejected = rejected && one.Err.Phase == PhaseRcpt && one.Err.Code != 0
+	}
+	if worst == nil {
+		return refusal(nameEnvelope, "no recipients")
+	}
+	if rejected {
+		all := *worst
+		all.Err = errors.New("all recipients were rejected")
+		return &all
+	}
+	return worst
 }
