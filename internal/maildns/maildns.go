@@ -1,5 +1,9 @@
-// Package maildns looks up what domains publish about their mail, and reads the tags of it. It keeps nothing
-// and sends no mail.
+// Package maildns looks up what domains publish about their mail, and reads the tags of it. It sends no mail.
+//
+// A [Client] asks the machine's name servers itself, because Go's resolver doesn't say whether DNSSEC proves an
+// answer. It is the only part that keeps anything: answers, in memory, for five minutes at most. It doesn't
+// validate signatures; it believes the AD bit of a name server on this machine, or of one that the operator
+// trusts.
 package maildns
 
 import (
