@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +18,10 @@ import (
 // nameServer answers with a function, over UDP and TCP, and counts the questions.
 func nameServer(t *testing.T, answer func(ask, reply *dns.Msg, tcp bool)) (address string, asked *atomic.Int64) {
 	t.Helper()
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	packets, err := net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
+	for tries := 0; err != nil && tries < 10; tries++ { // the port is ours for TCP only
+		packets, err = net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -217,7 +217,8 @@ func readPolicy(text string) (fetched, error) {
 	case len(mx) == 0 && mode != None:
 		return fetched{}, fmt.Errorf("%w: it names no mx", errPolicy)
 	}
-	return fetched{Policy{Mode: mode, MX: mx}, min(time.Duration(seconds)*time.Second, longestPolicy)}, nil
+	seconds = min(seconds, uint64(longestPolicy/time.Second))
+	return fetched{Policy{Mode: mode, MX: mx}, time.Duration(seconds) * time.Second}, nil
 }
 
 func validPattern(pattern string) bool {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -276,7 +275,7 @@ func TestSecondLook(t *testing.T) {
 // TestLoop: this machine, known by its source addresses or the names it greets with, is no host to send to.
 func TestLoop(t *testing.T) {
 	w := newWorld(t)
-	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: netip.MustParseAddr("127.0.0.9"),
+	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: addr("127.0.0.9"),
 		Name: "out.example.test"}})
 	w.zone.add(t, "only.test. 60 MX 10 out.example.test.", "out.example.test. 60 A 127.0.0.9",
 		"behind.test. 60 MX 10 out.example.test.", "behind.test. 60 MX 10 peer.example.test.",
@@ -316,8 +315,8 @@ func TestBothFamilies(t *testing.T) {
 	if _, err := w.send(t, "b@six.test"); err == nil || err.Permanent() {
 		t.Errorf("no source address with a name: %v", err)
 	}
-	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: netip.MustParseAddr("127.0.0.9"), Name: "four.test"},
-		{Address: netip.MustParseAddr("::1"), Name: "out.test"}})
+	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: addr("127.0.0.9"), Name: "four.test"},
+		{Address: addr("::1"), Name: "out.test"}})
 	if _, err := w.send(t, "b@six.test"); err == nil || err.Permanent() || six.Connections() != 0 {
 		t.Errorf("a source address without PTR: %v", err)
 	}
@@ -466,12 +465,12 @@ func TestVerify(t *testing.T) {
 	if err := w.Verify(t.Context(), w.to); err != nil || server.Connections() != 1 {
 		t.Errorf("%v", err)
 	}
-	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: netip.MustParseAddr("127.0.0.8"), Name: "a.test"},
-		{Address: netip.MustParseAddr("127.0.0.9"), Name: "b.test"}})
+	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: addr("127.0.0.8"), Name: "a.test"},
+		{Address: addr("127.0.0.9"), Name: "b.test"}})
 	if err := w.Verify(t.Context(), w.to); err != nil || server.Connections() != 3 {
 		t.Errorf("%v, %d connections", err, server.Connections())
 	}
-	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: netip.MustParseAddr("192.0.2.1"), Name: "a.test"}})
+	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: addr("192.0.2.1"), Name: "a.test"}})
 	if err := w.Verify(t.Context(), w.to); err == nil {
 		t.Error("an address that this machine doesn't have")
 	}

@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -112,7 +113,10 @@ type zone struct {
 func newZone(t *testing.T) *zone {
 	t.Helper()
 	z := &zone{records: map[dns.Question][]dns.RR{}, rcodes: map[string]int{}}
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	packets, err := net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
+	for tries := 0; err != nil && tries < 10; tries++ { // the port is ours for TCP only
+		packets, err = net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,6 +256,7 @@ func newWorld(t *testing.T, changes ...change) *world {
 		c(&o, &inner)
 	}
 	var err error
+	w.port = o.Port
 	if o.Resolver, err = maildns.NewClient(maildns.ClientOptions{Servers: []string{w.zone.addr}, Now: w.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
@@ -315,6 +320,8 @@ func text(policy string) http.HandlerFunc {
 		_, _ = w.Write([]byte(policy))
 	}
 }
+
+func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 
 func mail(to ...string) smtpsend.Message {
 	return smtpsend.Message{From: "a@example.com", To: to, Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n")}
