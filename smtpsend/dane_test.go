@@ -62,14 +62,17 @@ func TestTLSARecords(t *testing.T) {
 		{"usage 2, the authority isn't shown", tlsaOf(2, 0, 1, ca), chain{leaf}, nil, false},
 		{"usage 2, the authority is in the record", tlsaOf(2, 0, 0, ca), chain{leaf}, nil, true},
 		{"usage 2, its own authority", tlsaOf(2, 1, 2, alone), chain{alone}, nil, true},
-		{"the second of two records", tlsaOf(3, 1, 1, forged) + "," + tlsaOf(3, 1, 1, leaf), chain{leaf}, nil, true},
+		{"the second of two records", tlsaOf(3, 1, 1, forged) + "," + tlsaOf(3, 1, 1, leaf), chain{leaf}, nil,
+			true},
 		{"nothing shown", tlsaOf(3, 1, 1, leaf), nil, nil, false},
 	}
 	for selector := range 2 {
 		for matching := range 3 {
 			rows = append(rows,
-				row{fmt.Sprint("usage 3 ", selector, matching), tlsaOf(3, selector, matching, leaf), chain{leaf, ca}, nil, true},
-				row{fmt.Sprint("usage 2 ", selector, matching), tlsaOf(2, selector, matching, ca), chain{leaf, ca}, nil, true})
+				row{fmt.Sprint("usage 3 ", selector, matching), tlsaOf(3, selector, matching, leaf), chain{leaf, ca}, nil,
+					true},
+				row{fmt.Sprint("usage 2 ", selector, matching), tlsaOf(2, selector, matching, ca), chain{leaf, ca}, nil,
+					true})
 		}
 	}
 	for _, row := range rows {
@@ -119,7 +122,8 @@ func TestNameInTheCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	relay := Relay{Host: "127.0.0.2", Port: server.Port(), TLS: TLSRequired, CA: server.CA(), TLSName: "localhost"}
+	relay := Relay{Host: "127.0.0.2", Port: server.Port(), TLS: TLSRequired, CA: server.CA(),
+		TLSName: "localhost"}
 	if err := sender.Verify(t.Context(), relay); err != nil {
 		t.Errorf("its name: %v", err)
 	}
@@ -130,14 +134,16 @@ func TestNameInTheCertificate(t *testing.T) {
 	}
 }
 
-// TestBrokenTLSIsReported: a message that went in clear because TLS failed says so, over a kept connection too.
+// TestBrokenTLSIsReported: a message that went in clear because TLS failed says so, over a kept connection
+// too.
 func TestBrokenTLSIsReported(t *testing.T) {
-	server := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS, Respond: func(c testsmtp.Command) testsmtp.Action {
-		if c.Verb == "STARTTLS" {
-			return testsmtp.Action{Reply: "220 2.0.0 Go ahead", Close: true}
-		}
-		return testsmtp.Action{}
-	}})
+	server := testsmtp.Start(t, testsmtp.Options{Security: testsmtp.STARTTLS,
+		Respond: func(c testsmtp.Command) testsmtp.Action {
+			if c.Verb == "STARTTLS" {
+				return testsmtp.Action{Reply: "220 2.0.0 Go ahead", Close: true}
+			}
+			return testsmtp.Action{}
+		}})
 	sender, err := New(Options{Timeout: 15 * time.Second})
 	if err != nil {
 		t.Fatal(err)

@@ -27,14 +27,14 @@ type Result struct {
 
 	// Dialogue is an excerpt of what was said, if a recipient did not get the message and a relay was dialed:
 	// its first and last lines, about 20 lines and 2 kB at most. It names recipients. It has neither the
-	// content nor credentials, and nothing that a server said before it has shown to be an SMTP server. None if
-	// every recipient got the message.
+	// content nor credentials, and nothing that a server said before it has shown to be an SMTP server. None
+	// if every recipient got the message.
 	Dialogue []DialogueLine
 }
 
-// Timings is how long each part of the conversation took, summed over the transactions. A phase that did not
-// happen is zero. With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds the wait
-// for all of them.
+// Timings is how long each part of the conversation took, summed over the transactions. A phase that did
+// not happen is zero. With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds
+// the wait for all of them.
 type Timings struct {
 	Wait    time.Duration // for a free connection
 	Connect time.Duration // look-up, TCP and greeting

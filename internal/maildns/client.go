@@ -28,8 +28,8 @@ type ClientOptions struct {
 	Now     func() time.Time // nil: time.Now
 }
 
-// Client asks name servers, and learns whether DNSSEC proves their answers. It keeps answers in memory for as
-// long as they live, five minutes at most. It is safe for concurrent use.
+// Client asks name servers, and learns whether DNSSEC proves their answers. It keeps answers in memory for
+// as long as they live, five minutes at most. It is safe for concurrent use.
 type Client struct {
 	o       ClientOptions
 	trusted bool
@@ -102,8 +102,8 @@ func systemServers() ([]string, error) {
 	return servers, nil
 }
 
-// Ask looks a name up, and follows its aliases (CNAME). A name or type that doesn't exist isn't an error. The
-// error is a *net.DNSError: no name server gave an answer.
+// Ask looks a name up, and follows its aliases (CNAME). A name or type that doesn't exist isn't an error.
+// The error is a *net.DNSError: no name server gave an answer.
 func (c *Client) Ask(ctx context.Context, name string, qtype uint16) (Answer, error) {
 	out := Answer{Name: dns.CanonicalName(name), Authentic: true}
 	seen := map[string]bool{}
@@ -125,8 +125,8 @@ func (c *Client) Ask(ctx context.Context, name string, qtype uint16) (Answer, er
 	}
 }
 
-// follow goes along the aliases in an answer, and takes the records at their end. It returns false if they are
-// a loop or too many.
+// follow goes along the aliases in an answer, and takes the records at their end. It returns false if they
+// are a loop or too many.
 func (a *Answer) follow(records []dns.RR, qtype uint16, seen map[string]bool) bool {
 	for {
 		next := ""

@@ -16,7 +16,8 @@ import (
 )
 
 // nameServer answers with a function, over UDP and TCP, and counts the questions.
-func nameServer(t *testing.T, answer func(ask, reply *dns.Msg, tcp bool)) (address string, asked *atomic.Int64) {
+func nameServer(t *testing.T, answer func(ask, reply *dns.Msg, tcp bool)) (address string,
+	asked *atomic.Int64) {
 	t.Helper()
 	packets, err := net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
 	for tries := 0; err != nil && tries < 10; tries++ { // the port is ours for TCP only
@@ -37,7 +38,8 @@ func nameServer(t *testing.T, answer func(ask, reply *dns.Msg, tcp bool)) (addre
 		answer(ask, reply, w.RemoteAddr().Network() == "tcp")
 		_ = w.WriteMsg(reply)
 	})
-	for _, server := range []*dns.Server{{PacketConn: packets, Handler: handler}, {Listener: listener, Handler: handler}} {
+	for _, server := range []*dns.Server{{PacketConn: packets, Handler: handler}, {Listener: listener,
+		Handler: handler}} {
 		ready := make(chan struct{})
 		server.NotifyStartedFunc = func() { close(ready) }
 		go func() { _ = server.ActivateAndServe() }()
@@ -77,20 +79,23 @@ func TestLongAnswersComeOverTCP(t *testing.T) {
 			}
 		}
 	})
-	answer, err := client(t, maildns.ClientOptions{Servers: []string{address}}).Ask(t.Context(), "LONG.test", dns.TypeMX)
+	answer, err := client(t, maildns.ClientOptions{Servers: []string{address}}).Ask(t.Context(), "LONG.test",
+		dns.TypeMX)
 	if err != nil || len(answer.Records) != 200 || asked.Load() != 2 {
 		t.Errorf("%d records, %d questions, %v", len(answer.Records), asked.Load(), err)
 	}
 }
 
-// TestWhoProvesAnswers: the AD bit counts if the name server is on this machine, or said to be reached safely.
+// TestWhoProvesAnswers: the AD bit counts if the name server is on this machine, or said to be reached
+// safely.
 func TestWhoProvesAnswers(t *testing.T) {
 	packets, err := net.ListenPacket("udp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	proves := true
-	server := &dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, ask *dns.Msg) {
+	server := &dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter,
+		ask *dns.Msg) {
 		reply := new(dns.Msg)
 		reply.SetReply(ask)
 		reply.AuthenticatedData = proves
@@ -126,7 +131,8 @@ func TestWhoProvesAnswers(t *testing.T) {
 			continue // this machine has no other address
 		}
 		proves = row.proves
-		got, err := client(t, maildns.ClientOptions{Servers: row.servers, Trusted: row.trusted}).Ask(t.Context(), "a.test",
+		got, err := client(t, maildns.ClientOptions{Servers: row.servers, Trusted: row.trusted}).Ask(t.Context(),
+			"a.test",
 			dns.TypeA)
 		if err != nil || got.Authentic != row.want {
 			t.Errorf("%+v: %v, %v", row, got.Authentic, err)
@@ -168,7 +174,8 @@ func TestAliases(t *testing.T) {
 		{"other.test", "other.test.", 0, false, true},
 	} {
 		got, err := c.Ask(t.Context(), row.name, dns.TypeA)
-		if err != nil || got.Name != row.canonical || len(got.Records) != row.records || got.Missing != row.missing ||
+		if err != nil || got.Name != row.canonical || len(got.Records) != row.records ||
+			got.Missing != row.missing ||
 			got.Authentic != row.authentic {
 			t.Errorf("%s: %+v, %v", row.name, got, err)
 		}
@@ -190,7 +197,8 @@ func TestAnswersAreKept(t *testing.T) {
 	ask := func(want int64, wrong bool) {
 		t.Helper()
 		_, err := c.Ask(t.Context(), "a.test", dns.TypeA)
-		if e, ok := err.(*net.DNSError); asked.Load() != want || (err != nil) != wrong || wrong && (!ok || e.IsNotFound) {
+		if e, ok := err.(*net.DNSError); asked.Load() != want || (err != nil) != wrong || wrong && (!ok ||
+			e.IsNotFound) {
 			t.Errorf("%d questions, %v", asked.Load(), err)
 		}
 	}
@@ -210,7 +218,10 @@ func TestTheNextNameServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close() //nolint:errcheck // a socket of the test
-	address, _ := nameServer(t, func(_, reply *dns.Msg, _ bool) { reply.Answer = []dns.RR{record(t, "a.test. 30 A 192.0.2.1")} })
+	address, _ := nameServer(t, func(_, reply *dns.Msg, _ bool) {
+		reply.Answer = []dns.RR{record(t,
+			"a.test. 30 A 192.0.2.1")}
+	})
 	c := client(t, maildns.ClientOptions{Servers: []string{silent.LocalAddr().String(), address},
 		Timeout: 50 * time.Millisecond})
 	if got, err := c.Ask(t.Context(), "a.test", dns.TypeA); err != nil || len(got.Records) != 1 {

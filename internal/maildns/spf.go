@@ -29,7 +29,8 @@ func SPFCovers(ctx context.Context, r HostResolver, domain string, address netip
 	var broken spfError
 	switch {
 	case errors.As(err, &broken):
-		return Finding{Fail, nil, "the SPF record of " + domain + " is invalid: " + string(broken), "correct it"}, nil
+		return Finding{Fail, nil, "the SPF record of " + domain + " is invalid: " + string(broken), "correct it"},
+			nil
 	case err != nil:
 		return Finding{}, err
 	case s.macros:
@@ -241,8 +242,8 @@ func (s *spf) hosts(ctx context.Context, mechanism, host string, four, six int) 
 	return false, nil
 }
 
-// Reverse checks that an address has a PTR record with a name that leads back to it, and that it is the name
-// with which mail is sent from the address. Large receivers refuse mail from addresses without.
+// Reverse checks that an address has a PTR record with a name that leads back to it, and that it is the
+// name with which mail is sent from the address. Large receivers refuse mail from addresses without.
 func Reverse(ctx context.Context, r HostResolver, address netip.Addr, name string) (Finding, error) {
 	address = address.Unmap()
 	advice := fmt.Sprintf("ask the owner of the address for a PTR record with %s, and give %s an A or AAAA record "+
@@ -258,14 +259,16 @@ func Reverse(ctx context.Context, r HostResolver, address netip.Addr, name strin
 		return Finding{Fail, nil, address.String() + " has no PTR record", advice}, nil
 	}
 	if !slices.Contains(found, strings.ToLower(strings.TrimSuffix(name, "."))) {
-		return Finding{Warn, found, fmt.Sprintf("%s is named %s, but greets as %s", address, found[0], name), advice}, nil
+		return Finding{Warn, found, fmt.Sprintf("%s is named %s, but greets as %s", address, found[0], name),
+			advice}, nil
 	}
 	all, err := r.LookupNetIP(ctx, "ip", name+".")
 	if err := UnlessMissing(err); err != nil {
 		return Finding{}, err
 	}
 	if !slices.ContainsFunc(all, func(a netip.Addr) bool { return a.Unmap() == address }) {
-		return Finding{Fail, found, fmt.Sprintf("%s is named %s, which doesn't lead back to it", address, name), advice}, nil
+		return Finding{Fail, found, fmt.Sprintf("%s is named %s, which doesn't lead back to it", address, name),
+			advice}, nil
 	}
 	return Finding{OK, found, fmt.Sprintf("%s is named %s, and back", address, name), ""}, nil
 }

@@ -65,7 +65,8 @@ func TestSPFCovers(t *testing.T) {
 		{"v=spf1 mx -all", "192.0.2.129 192.0.2.130", "192.0.2.10 192.0.2.140", ""},
 		{"v=spf1 mx:example.org -all", "192.0.2.140", "192.0.2.129", ""},
 		{"v=spf1 mx mx:example.org -all", "192.0.2.129 192.0.2.130 192.0.2.140", "192.0.2.131", ""},
-		{"v=spf1 mx/30 mx:example.org/30 -all", "192.0.2.128 192.0.2.131 192.0.2.143", "192.0.2.132 192.0.2.139", ""},
+		{"v=spf1 mx/30 mx:example.org/30 -all", "192.0.2.128 192.0.2.131 192.0.2.143", "192.0.2.132 192.0.2.139",
+			""},
 		{"v=spf1 ip4:192.0.2.128/28 -all", "192.0.2.129 192.0.2.130 192.0.2.140", "192.0.2.65 192.0.2.144", ""},
 		{"v=spf1 include:example.net ~all", "192.0.2.200", "", "192.0.2.201"},
 		{"v=spf1 redirect=example.net", "192.0.2.200", "192.0.2.201", ""},
@@ -118,10 +119,13 @@ func TestReverse(t *testing.T) {
 		a: map[string][]string{"out.example.com": {"192.0.2.1"}, "lost.example.com": {"192.0.2.9"},
 			"six.example.com": {"192.0.2.1", "2001:db8::1"}}}
 	for _, row := range []struct{ address, name, status string }{
-		{"192.0.2.1", "out.example.com", OK}, {"192.0.2.1", "OUT.example.com.", OK}, {"2001:db8::1", "six.example.com", OK},
-		{"192.0.2.2", "out.example.com", Warn}, {"192.0.2.3", "lost.example.com", Fail}, {"192.0.2.4", "out.example.com", Fail},
+		{"192.0.2.1", "out.example.com", OK}, {"192.0.2.1", "OUT.example.com.", OK}, {"2001:db8::1",
+			"six.example.com", OK},
+		{"192.0.2.2", "out.example.com", Warn}, {"192.0.2.3", "lost.example.com", Fail}, {"192.0.2.4",
+			"out.example.com", Fail},
 	} {
-		got, err := Reverse(t.Context(), h, netip.MustParseAddr(row.address), strings.TrimSuffix(strings.ToLower(row.name), "."))
+		got, err := Reverse(t.Context(), h, netip.MustParseAddr(row.address),
+			strings.TrimSuffix(strings.ToLower(row.name), "."))
 		if err != nil || got.Status != row.status {
 			t.Errorf("%+v: %+v, %v", row, got, err)
 		}

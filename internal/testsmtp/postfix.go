@@ -37,8 +37,8 @@ type PostfixOptions struct {
 	// Login makes it insist on STARTTLS and on one of these users and passwords. Nil: it serves anybody, in
 	// clear.
 	Login map[string]string
-	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it back.
-	// Nil: everybody has one.
+	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it
+	// back. Nil: everybody has one.
 	Users []string
 	// Transports are where mail for other domains goes, in the words of transport(5), such as
 	// lmtp:unix:/run/lmtp. Nil: nowhere.
@@ -132,7 +132,8 @@ func StartPostfix(t *testing.T, o PostfixOptions) *Postfix {
 	if o.Port == 0 {
 		o.Port = testkit.FreePort(t)
 	}
-	s := &Postfix{Port: o.Port, host: cmp.Or(o.Host, "127.0.0.1"), dir: dir, mail: filepath.Join(dir, "mail", "all")}
+	s := &Postfix{Port: o.Port, host: cmp.Or(o.Host, "127.0.0.1"), dir: dir, mail: filepath.Join(dir, "mail",
+		"all")}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s.lay(t, owner, o)
 	s.control(t, "start")
@@ -187,7 +188,8 @@ func (s *Postfix) lay(t *testing.T, owner *user.User, o PostfixOptions) {
 	}
 	fill := strings.NewReplacer("MAILBOXES", mailboxes, "TRANSPORTS", inline(transports), "PIPE",
 		cmp.Or(o.Pipe, "/bin/false"),
-		"DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "ADDRESS", s.address(), "NETWORKS", networks, "LOGIN", login)
+		"DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "ADDRESS", s.address(), "NETWORKS", networks, "LOGIN",
+		login)
 	for name, text := range map[string]string{"main.cf": main, "master.cf": services} {
 		if err := os.WriteFile(filepath.Join(s.dir, "etc", name), []byte(fill.Replace(text)), 0o644); err != nil {
 			t.Fatal(err)

@@ -18,8 +18,8 @@ type tlsa struct {
 	unusable  bool   // there are records, but none can be used: TLS without verification
 }
 
-// tlsa looks up the TLSA records of a host (RFC 7672 section 2.2). They count only if DNSSEC proves the way to
-// them. An error means that the host must not be used now: an attacker may have suppressed the answer.
+// tlsa looks up the TLSA records of a host (RFC 7672 section 2.2). They count only if DNSSEC proves the way
+// to them. An error means that the host must not be used now: an attacker may have suppressed the answer.
 func (s *Sender) tlsa(ctx context.Context, h *host) (tlsa, error) {
 	if !h.authentic {
 		return tlsa{}, nil
@@ -39,8 +39,8 @@ func (s *Sender) tlsa(ctx context.Context, h *host) (tlsa, error) {
 	return tlsa{}, nil
 }
 
-// readTLSA returns the records that mail servers may use: usages 2 and 3 (RFC 7672 section 3.1). For each usage
-// and selector, SHA-512 replaces SHA-256 (digest agility, RFC 7671 section 9).
+// readTLSA returns the records that mail servers may use: usages 2 and 3 (RFC 7672 section 3.1). For each
+// usage and selector, SHA-512 replaces SHA-256 (digest agility, RFC 7671 section 9).
 func readTLSA(base string, records []dns.RR) tlsa {
 	usable := map[string]*dns.TLSA{}
 	var order []string

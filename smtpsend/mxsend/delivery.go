@@ -120,8 +120,8 @@ func (d *delivery) visit(ctx context.Context, b *batch, h *host) {
 	}
 }
 
-// try offers the message to one address, for the recipients that are open. It returns the failure of the whole
-// offer, if nobody has a final answer by it.
+// try offers the message to one address, for the recipients that are open. It returns the failure of the
+// whole offer, if nobody has a final answer by it.
 func (d *delivery) try(ctx context.Context, b *batch, h *host, to hop, p protection) *smtpsend.Error {
 	relay := d.relay(h, to, p)
 	open := b.open
@@ -131,7 +131,8 @@ func (d *delivery) try(ctx context.Context, b *batch, h *host, to hop, p protect
 	if r.TLSFailed != nil && !r.Reused {
 		d.s.broken.put(relay.Host, true, d.s.o.Now().Add(brokenFor))
 	}
-	d.s.o.Logger.DebugContext(ctx, "host tried", "gateway", d.to.ID, "domain", b.domain, "host", h.name, "address",
+	d.s.o.Logger.DebugContext(ctx, "host tried", "gateway", d.to.ID, "domain", b.domain, "host", h.name,
+		"address",
 		relay.Host, "source", relay.LocalAddress, "policy", p.name, "tls", r.TLS, "error", err)
 	d.merge(&r)
 	b.open = nil
@@ -285,7 +286,8 @@ func (d *delivery) note(h *host, to hop, p protection, e *smtpsend.Error) {
 		text += " [" + to.address.String() + "]"
 	}
 	if len(d.notes) < mostNotes {
-		d.notes = append(d.notes, smtpsend.DialogueLine{At: max(0, d.s.o.Now().Sub(d.begun)), From: smtpsend.FromNote,
+		d.notes = append(d.notes, smtpsend.DialogueLine{At: max(0, d.s.o.Now().Sub(d.begun)),
+			From: smtpsend.FromNote,
 			Text: message.OneLine(text+" ("+p.name+"): "+e.Error(), longestNote)})
 	}
 }

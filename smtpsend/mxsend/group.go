@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// receivers are the domains of large receivers' mail servers, whose customers have hosts of their own there. The
-// first that fits is the group.
+// receivers are the domains of large receivers' mail servers, whose customers have hosts of their own
+// there. The first that fits is the group.
 var receivers = []struct{ suffix, group string }{
 	{"olc.protection.outlook.com", "olc.protection.outlook.com"}, // outlook.com, hotmail.com, live.com, msn.com
 	{"protection.outlook.com", "protection.outlook.com"},         // Microsoft 365
@@ -27,9 +27,9 @@ var receivers = []struct{ suffix, group string }{
 // destination domains per transaction is unsupported).
 const google = "google.com"
 
-// Group returns the group that a domain shares limits with: the name that its mail servers have in common, such
-// as protection.outlook.com or example.net. A domain without servers is its own group. An error means that the
-// DNS didn't answer; then, too, the group is the domain.
+// Group returns the group that a domain shares limits with: the name that its mail servers have in common,
+// such as protection.outlook.com or example.net. A domain without servers is its own group. An error means
+// that the DNS didn't answer; then, too, the group is the domain.
 func (s *Sender) Group(ctx context.Context, domain string) (string, error) {
 	domain = canonicalDomain(domain)
 	if _, ok := literal(domain); ok {
@@ -99,8 +99,8 @@ type batch struct {
 // mostLookups is how many domains of a message are looked up at the same time.
 const mostLookups = 16
 
-// batches looks up the domains of the recipients, and joins those with the same servers. Recipients of domains
-// without servers fail.
+// batches looks up the domains of the recipients, and joins those with the same servers. Recipients of
+// domains without servers fail.
 func (d *delivery) batches(ctx context.Context) []*batch {
 	var domains []string
 	to := map[string][]int{}

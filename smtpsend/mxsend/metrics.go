@@ -18,7 +18,8 @@ const (
 )
 
 // results of sessions in the words of TLS-RPT (RFC 8460 section 4.3).
-var results = []string{"success", "starttls-not-supported", "certificate-host-mismatch", "certificate-expired",
+var results = []string{"success", "starttls-not-supported", "certificate-host-mismatch",
+	"certificate-expired",
 	"certificate-not-trusted", "validation-failure", "tlsa-invalid", "dnssec-invalid", "sts-policy-fetch-error",
 	"sts-policy-invalid", "sts-webpki-invalid"}
 

@@ -33,8 +33,8 @@ const (
 // mostNames is how many domains of a batch are accepted in a certificate that a DANE authority has signed.
 const mostNames = 20
 
-// protect decides what connections to a host need: DANE, else MTA-STS, else as much TLS as the server can do. It
-// fails if the host must not be used.
+// protect decides what connections to a host need: DANE, else MTA-STS, else as much TLS as the server can
+// do. It fails if the host must not be used.
 func (d *delivery) protect(ctx context.Context, b *batch, h *host) (protection, *smtpsend.Error) {
 	p := protection{policy: policyNone, name: "opportunistic", tls: smtpsend.TLSOpportunistic, names: h.name}
 	records, err := d.s.tlsa(ctx, h)
@@ -42,7 +42,8 @@ func (d *delivery) protect(ctx context.Context, b *batch, h *host) (protection, 
 	switch {
 	case err != nil:
 		d.s.metrics.count(policyTLSA, "dnssec-invalid")
-		return p, silent(smtpsend.PhaseDNS, smtpsend.Soft, fmt.Errorf("looking up the TLSA records of %s: %w", h.name,
+		return p, silent(smtpsend.PhaseDNS, smtpsend.Soft, fmt.Errorf("looking up the TLSA records of %s: %w",
+			h.name,
 			err))
 	case records.records != "":
 		p = protection{policy: policyTLSA, name: "dane", tls: smtpsend.TLSRequired, tlsa: records.records,
@@ -101,7 +102,8 @@ type hop struct {
 	source  Source // zero: the system chooses
 }
 
-// hops returns the addresses of a host that this machine can reach, each with its source: mostAddresses at most.
+// hops returns the addresses of a host that this machine can reach, each with its source: mostAddresses at
+// most.
 func (d *delivery) hops(ctx context.Context, b *batch, h *host) []hop {
 	var out []hop
 	for _, address := range h.addresses {
@@ -119,7 +121,8 @@ func (d *delivery) hops(ctx context.Context, b *batch, h *host) []hop {
 	return out
 }
 
-// ipv6 reports whether the system's choice may be an IPv6 address: the machine has one with a name in the DNS.
+// ipv6 reports whether the system's choice may be an IPv6 address: the machine has one with a name in the
+// DNS.
 func (d *delivery) ipv6(ctx context.Context) bool {
 	if d.six == nil {
 		yes := false
@@ -131,7 +134,8 @@ func (d *delivery) ipv6(ctx context.Context) bool {
 	return *d.six
 }
 
-// source chooses the source address for a batch. Large receivers refuse IPv6 addresses without a PTR record.
+// source chooses the source address for a batch. Large receivers refuse IPv6 addresses without a PTR
+// record.
 func (d *delivery) source(ctx context.Context, b *batch, ipv6 bool) (Source, bool) {
 	var usable []Source
 	for _, s := range d.sources {
@@ -153,7 +157,8 @@ func (d *delivery) relay(h *host, to hop, p protection) smtpsend.Relay {
 	if r.TLS == smtpsend.TLSAuto {
 		r.TLS = smtpsend.TLSOpportunistic
 	}
-	if _, broken := d.s.broken.get(r.Host, d.s.o.Now()); broken && r.TLS == smtpsend.TLSOpportunistic && !p.verify {
+	if _, broken := d.s.broken.get(r.Host, d.s.o.Now()); broken && r.TLS == smtpsend.TLSOpportunistic &&
+		!p.verify {
 		r.TLS = smtpsend.TLSNone
 	}
 	if _, isAddress := literal(h.name); isAddress {
@@ -167,7 +172,8 @@ var errNoFamily = errors.New("no source address fits the addresses of the server
 // greylisted is how long a message waits after greylisting that names no time.
 const greylisted = 5 * time.Minute
 
-// judge returns what the failure of one host means for delivery to its domain. final: no other host is asked.
+// judge returns what the failure of one host means for delivery to its domain. final: no other host is
+// asked.
 func judge(e *smtpsend.Error) (_ *smtpsend.Error, final bool) {
 	out := *e
 	mail := false // the server has seen the envelope

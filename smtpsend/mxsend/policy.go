@@ -68,8 +68,8 @@ func (p Policy) permits(host string) bool {
 	})
 }
 
-// policy returns the policy of a domain; its Mode is empty or None if nothing is asked for. A failure to look up
-// or fetch it leaves the known policy in force until it expires (RFC 8461 section 5.1).
+// policy returns the policy of a domain; its Mode is empty or None if nothing is asked for. A failure to
+// look up or fetch it leaves the known policy in force until it expires (RFC 8461 section 5.1).
 func (s *Sender) policy(ctx context.Context, domain string) Policy {
 	if s.o.HTTP == nil {
 		return Policy{}
@@ -110,7 +110,8 @@ var (
 	policyRecord  = regexp.MustCompile(`^v=STSv1\s*;(?:.*;)?\s*id=([A-Za-z0-9]{1,32})\s*(?:;.*)?$`)
 )
 
-// policyID returns the id in the TXT record of a domain; empty if there isn't just one (RFC 8461 section 3.1).
+// policyID returns the id in the TXT record of a domain; empty if there isn't just one (RFC 8461 section
+// 3.1).
 func (s *Sender) policyID(ctx context.Context, domain string) string {
 	answer, err := s.o.Resolver.Ask(ctx, "_mta-sts."+domain, dns.TypeTXT)
 	if err != nil {
@@ -159,7 +160,8 @@ func (s *Sender) fetch(ctx context.Context, domain string) (fetched, error) {
 	if answer.StatusCode != http.StatusOK {
 		return fetched{}, fmt.Errorf("the server answered %d", answer.StatusCode)
 	}
-	if kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err != nil || kind != "text/plain" {
+	if kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err != nil ||
+		kind != "text/plain" {
 		return fetched{}, fmt.Errorf("%w: it isn't text/plain", errPolicy)
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, policyBytes+1))
@@ -184,8 +186,8 @@ func fetchResult(err error) string {
 	return "sts-policy-fetch-error"
 }
 
-// readPolicy reads the text of a policy (RFC 8461 section 3.2). Keys that it doesn't know are ignored, and of a
-// key that is there twice the first counts, apart from mx.
+// readPolicy reads the text of a policy (RFC 8461 section 3.2). Keys that it doesn't know are ignored, and
+// of a key that is there twice the first counts, apart from mx.
 func readPolicy(text string) (fetched, error) {
 	values := map[string]string{}
 	var mx []string

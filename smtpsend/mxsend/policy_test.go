@@ -23,12 +23,16 @@ func TestReadPolicy(t *testing.T) {
 	}{
 		{"the example", example, &fetched{Policy{Mode: Enforce, MX: []string{"mail.example.com", "*.example.net",
 			"backupmx.example.com"}}, 604800 * time.Second}},
-		{"line feeds alone", "version: STSv1\nmode: testing\nmx: A.example\nmax_age: 1", &fetched{Policy{Mode: Testing,
-			MX: []string{"a.example"}}, time.Second}},
-		{"none needs no mx", "version: STSv1\nmode: none\nmax_age: 60\n", &fetched{Policy{Mode: None}, time.Minute}},
-		{"a longer life than allowed", "version: STSv1\nmode: none\nmax_age: 9999999999\n", &fetched{Policy{Mode: None},
-			31_557_600 * time.Second}},
-		{"the first of two modes, and an unknown key", "version: STSv1\nmode: none\nmode: enforce\nx: y\nmax_age: 60\n",
+		{"line feeds alone", "version: STSv1\nmode: testing\nmx: A.example\nmax_age: 1",
+			&fetched{Policy{Mode: Testing,
+				MX: []string{"a.example"}}, time.Second}},
+		{"none needs no mx", "version: STSv1\nmode: none\nmax_age: 60\n", &fetched{Policy{Mode: None},
+			time.Minute}},
+		{"a longer life than allowed", "version: STSv1\nmode: none\nmax_age: 9999999999\n",
+			&fetched{Policy{Mode: None},
+				31_557_600 * time.Second}},
+		{"the first of two modes, and an unknown key",
+			"version: STSv1\nmode: none\nmode: enforce\nx: y\nmax_age: 60\n",
 			&fetched{Policy{Mode: None}, time.Minute}},
 		{"another version", strings.Replace(example, "STSv1", "STSv2", 1), nil},
 		{"no version", "mode: none\nmax_age: 60\n", nil},
@@ -68,7 +72,8 @@ func FuzzReadPolicy(f *testing.F) {
 // TestPermits: RFC 8461 section 4.1.
 func TestPermits(t *testing.T) {
 	p := Policy{MX: []string{"mail.example.com", "*.example.net"}}
-	for host, want := range map[string]bool{"mail.example.com": true, "a.mail.example.com": false, "example.com": false,
+	for host, want := range map[string]bool{"mail.example.com": true, "a.mail.example.com": false,
+		"example.com":    false,
 		"mx.example.net": true, "example.net": false, "a.b.example.net": false, "mxexample.net": false, "": false} {
 		if p.permits(host) != want {
 			t.Errorf("%q: %v", host, !want)
@@ -84,7 +89,10 @@ func TestSources(t *testing.T) {
 		t.Error(text)
 	}
 	got, err := DecodeSources(text)
-	if diff := cmp.Diff([]Source{a, b}, got, cmp.Comparer(func(x, y netip.Addr) bool { return x == y })); err != nil || diff != "" {
+	if diff := cmp.Diff([]Source{a, b}, got, cmp.Comparer(func(x,
+		y netip.Addr) bool {
+		return x == y
+	})); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for _, wrong := range []string{"x", "192.0.2.1 a.example.com", "192.0.2.1 a 1", "192.0.2.1 a.example.com 0",
@@ -102,7 +110,8 @@ func TestSources(t *testing.T) {
 // TestChoose: a source by weight, the same for a destination all day.
 func TestChoose(t *testing.T) {
 	sources := []Source{{netip.MustParseAddr("192.0.2.1"), "a.example.com", 3},
-		{netip.MustParseAddr("192.0.2.2"), "b.example.com", 1}, {netip.MustParseAddr("2001:db8::1"), "c.example.com", 9}}
+		{netip.MustParseAddr("192.0.2.2"), "b.example.com", 1}, {netip.MustParseAddr("2001:db8::1"),
+			"c.example.com", 9}}
 	morning := time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)
 	heavy, moved := 0, 0
 	for i := range 4000 {

@@ -31,8 +31,8 @@ func chain(t *testing.T, names ...string) (text string, cert *x509.Certificate) 
 	return text, c.Leaf
 }
 
-// TestPostfixAsReceiver delivers to real servers behind a DNS of the test: several hosts with one dead and one
-// that defers, policies and records that are right and wrong, IPv6 only, greylisting.
+// TestPostfixAsReceiver delivers to real servers behind a DNS of the test: several hosts with one dead and
+// one that defers, policies and records that are right and wrong, IPv6 only, greylisting.
 func TestPostfixAsReceiver(t *testing.T) {
 	port := testkit.FreePort(t)
 	w := newWorld(t, func(o *mxsend.Options, _ *smtpsend.Options) { o.Port = port })
@@ -48,9 +48,11 @@ func TestPostfixAsReceiver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.zone.add(t, "mx.good.test. 60 A 127.0.0.2", "mx.insecure.test. 60 A 127.0.0.2", "mx.defers.test. 60 A 127.0.0.3",
+	w.zone.add(t, "mx.good.test. 60 A 127.0.0.2", "mx.insecure.test. 60 A 127.0.0.2",
+		"mx.defers.test. 60 A 127.0.0.3",
 		"mx.dead.test. 60 A 127.0.0.4", "mx.six.test. 60 AAAA ::1", reverse+" 60 PTR out.example.com.",
-		"several.test. 60 MX 10 mx.dead.test.", "several.test. 60 MX 20 mx.defers.test.", "several.test. 60 MX 30 mx.good.test.",
+		"several.test. 60 MX 10 mx.dead.test.", "several.test. 60 MX 20 mx.defers.test.",
+		"several.test. 60 MX 30 mx.good.test.",
 		"defers.test. 60 MX 10 mx.defers.test.", "null.test. 60 MX 0 .", "implicit.test. 60 A 127.0.0.2",
 		"six.test. 60 MX 10 mx.six.test.", "dane.test. 60 MX 10 mx.good.test.",
 		fmt.Sprintf("_%d._tcp.mx.good.test. 60 %s", port, tlsaOf(3, cert)),

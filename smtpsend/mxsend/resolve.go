@@ -65,7 +65,8 @@ func (s *Sender) resolve(ctx context.Context, domain string, own identity) (*des
 	return d, nil
 }
 
-// literal returns the address in a domain such as [192.0.2.1] or [IPv6:2001:db8::1] (RFC 5321 section 4.1.3).
+// literal returns the address in a domain such as [192.0.2.1] or [IPv6:2001:db8::1] (RFC 5321 section
+// 4.1.3).
 func literal(domain string) (netip.Addr, bool) {
 	inner, opened := strings.CutPrefix(domain, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
@@ -83,7 +84,7 @@ func (s *Sender) exchanges(ctx context.Context, domain string) (*destination, *s
 	case err != nil:
 		return nil, unresolved(domain, err)
 	case answer.Missing:
-		return nil, s.missing(domain, "5.1.2", "the domain doesn't exist")
+		return nil, s.missing(ctx, domain, "5.1.2", "the domain doesn't exist")
 	}
 	d := &destination{domain: domain, authentic: answer.Authentic}
 	for _, record := range answer.Records {
@@ -114,8 +115,8 @@ func (s *Sender) exchanges(ctx context.Context, domain string) (*destination, *s
 
 func hostName(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
-// locate finds the addresses of the hosts, and leaves out this machine and the hosts behind it (RFC 5321 section
-// 5.1). Names without an address don't count among the hosts of an attempt.
+// locate finds the addresses of the hosts, and leaves out this machine and the hosts behind it (RFC 5321
+// section 5.1). Names without an address don't count among the hosts of an attempt.
 func (s *Sender) locate(ctx context.Context, d *destination, own identity) *smtpsend.Error {
 	var found, lost []host
 	for rest := d.hosts; len(rest) > 0 && len(found) < mostHosts && len(lost) < 2*mostHosts; {
@@ -153,7 +154,7 @@ func (s *Sender) locate(ctx context.Context, d *destination, own identity) *smtp
 			return unresolved(h.name, h.err)
 		}
 	}
-	return s.missing(d.domain, "5.4.4", "its mail servers have no address")
+	return s.missing(ctx, d.domain, "5.4.4", "its mail servers have no address")
 }
 
 // find looks up the addresses of a host: IPv6 and IPv4 in turn (RFC 3974).
@@ -227,7 +228,8 @@ func identify(sources []Source) identity {
 	return i
 }
 
-// machineAddresses returns the addresses of this machine's interfaces, without loopback and link-local ones.
+// machineAddresses returns the addresses of this machine's interfaces, without loopback and link-local
+// ones.
 func machineAddresses() (all []netip.Addr) {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
@@ -249,9 +251,9 @@ const (
 	mostAbsent = 50_000
 )
 
-// missing is a domain that doesn't exist, or has no server. It is permanent if it was missing an hour ago too: a
-// zone may be broken for a while.
-func (s *Sender) missing(domain, enhanced, why string) *smtpsend.Error {
+// missing is a domain that doesn't exist, or has no server. It is permanent if it was missing an hour ago
+// too: a zone may be broken for a while.
+func (s *Sender) missing(ctx context.Context, domain, enhanced, why string) *smtpsend.Error {
 	now := s.o.Now()
 	since, known := s.absent.get(domain, now)
 	if !known {
@@ -263,6 +265,11 @@ func (s *Sender) missing(domain, enhanced, why string) *smtpsend.Error {
 		e.RetryAfter = max(wait, time.Minute)
 		return e
 	}
+	// The name servers of closed networks say of every name that it doesn't exist.
+	if answer, err := s.o.Resolver.Ask(ctx, "com", dns.TypeNS); err != nil || answer.Missing {
+		return silent(smtpsend.PhaseDNS, smtpsend.Soft,
+			fmt.Errorf("%s: %s, but this machine's DNS doesn't know com either", domain, why))
+	}
 	return answered(550, enhanced, smtpsend.Hard, smtpsend.ScopeRecipient, domain+": "+why)
 }
 
@@ -272,7 +279,8 @@ func unresolved(name string, err error) *smtpsend.Error {
 }
 
 // answered is a failure that the DNS itself states, in the words of a mail server.
-func answered(code int, enhanced string, v smtpsend.Verdict, scope smtpsend.Scope, why string) *smtpsend.Error {
+func answered(code int, enhanced string, v smtpsend.Verdict, scope smtpsend.Scope,
+	why string) *smtpsend.Error {
 	return &smtpsend.Error{Phase: smtpsend.PhaseDNS, Code: code, Enhanced: enhanced, Verdict: v, Scope: scope,
 		Line: fmt.Sprintf("%d %s %s", code, enhanced, why)}
 }

@@ -19,16 +19,10 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// SMTP talks to one mail server. *smtpsend.Sender implements it.
-type SMTP interface {
-	Send(ctx context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error)
-	Verify(ctx context.Context, relay smtpsend.Relay) error
-}
-
 // Options are the parts and settings of a Sender.
 type Options struct {
-	SMTP     SMTP            // required; its guard judges the servers' addresses
-	Resolver *maildns.Client // required
+	SMTP     *smtpsend.Sender // required; its guard judges the servers' addresses
+	Resolver *maildns.Client  // required
 	// HTTP fetches MTA-STS policies; it must not follow redirects. Nil: MTA-STS isn't used.
 	HTTP     *http.Client
 	Policies Policies // nil: in the memory of this process
@@ -75,9 +69,9 @@ func New(o Options) (*Sender, error) {
 	return s, err
 }
 
-// Send delivers m and waits for the results, which always list every recipient in the order of m.To. The error
-// is nil if at least one recipient was delivered. Otherwise it is a *smtpsend.Error for the whole message, which
-// is not Permanent if any recipient's is not.
+// Send delivers m and waits for the results, which always list every recipient in the order of m.To. The
+// error is nil if at least one recipient was delivered. Otherwise it is a *smtpsend.Error for the whole
+// message, which is not Permanent if any recipient's is not.
 func (s *Sender) Send(ctx context.Context, to Target, m smtpsend.Message) (smtpsend.Result, error) {
 	d, err := s.newDelivery(to, m)
 	if err != nil {

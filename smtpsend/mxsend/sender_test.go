@@ -30,8 +30,8 @@ func replies(verb, reply string) testsmtp.Options {
 	}}
 }
 
-// TestHostsInOrder: RFC 5321 section 5.1. The first host is dead, the second one defers, the third one takes the
-// message, and the fourth one is never asked.
+// TestHostsInOrder: RFC 5321 section 5.1. The first host is dead, the second one defers, the third one
+// takes the message, and the fourth one is never asked.
 func TestHostsInOrder(t *testing.T) {
 	w := newWorld(t)
 	w.zone.add(t, "example.test. 60 MX 10 dead.example.test.", "example.test. 60 MX 20 defers.example.test.",
@@ -66,7 +66,8 @@ func TestWhatEndsAnAttempt(t *testing.T) {
 		{"5xx to the sender", "MAIL", "550 5.7.1 Not wanted", false, smtpsend.Policy},
 		{"5xx to the message", "DOT", "554 5.7.1 Spam", false, smtpsend.Policy},
 		{"5xx that wants a login", "MAIL", "530 5.7.0 Authentication required", false, smtpsend.Policy},
-		{"slow down", "RCPT", "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents additional messages from being delivered.",
+		{"slow down", "RCPT",
+			"450 4.2.1 The user you are trying to contact is receiving mail at a rate that is too high",
 			false, smtpsend.Throttle},
 		{"5xx greeting", "CONNECT", "554 5.3.2 Not in service", true, ""},
 		{"4xx greeting", "CONNECT", "421 4.3.2 Shutting down", true, ""},
@@ -97,14 +98,16 @@ func TestRecipientsByThemselves(t *testing.T) {
 	w := newWorld(t)
 	w.zone.add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
 	first := w.server(t, "a.example.test", "127.0.0.2", testsmtp.Options{})
-	second := w.server(t, "b.example.test", "127.0.0.3", testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
-		if strings.HasPrefix(c.Arg, "rcpt-451+never") {
-			return testsmtp.Action{Reply: "450 4.2.2 Mailbox full"}
-		}
-		return testsmtp.Action{}
-	}})
+	second := w.server(t, "b.example.test", "127.0.0.3",
+		testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+			if strings.HasPrefix(c.Arg, "rcpt-451+never") {
+				return testsmtp.Action{Reply: "450 4.2.2 Mailbox full"}
+			}
+			return testsmtp.Action{}
+		}})
 	var told [][]string
-	m := mail("taken@example.test", "rcpt-550@example.test", "rcpt-451@example.test", "rcpt-451+never@example.test")
+	m := mail("taken@example.test", "rcpt-550@example.test", "rcpt-451@example.test",
+		"rcpt-451+never@example.test")
 	m.Answered = func(_ context.Context, done []smtpsend.RecipientResult) error {
 		var lines []string
 		for _, r := range done {
@@ -128,7 +131,8 @@ func TestRecipientsByThemselves(t *testing.T) {
 	if diff := cmp.Diff([]string{"delivered", "550 hard", "delivered", "450 soft"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if first.Messages()[0].To[0] != "taken@example.test" || second.Messages()[0].To[0] != "rcpt-451@example.test" {
+	if first.Messages()[0].To[0] != "taken@example.test" ||
+		second.Messages()[0].To[0] != "rcpt-451@example.test" {
 		t.Error("another recipient got it")
 	}
 	want := [][]string{{"taken@example.test true", "rcpt-550@example.test false"},
@@ -150,11 +154,12 @@ func TestDoubtStays(t *testing.T) {
 	}
 }
 
-// TestNothingWithoutTheMark: if the caller can't record that a message is about to be delivered, no host of any
-// domain gets it.
+// TestNothingWithoutTheMark: if the caller can't record that a message is about to be delivered, no host of
+// any domain gets it.
 func TestNothingWithoutTheMark(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "one.test. 60 MX 10 a.one.test.", "one.test. 60 MX 20 b.one.test.", "two.test. 60 MX 10 a.two.test.")
+	w.zone.add(t, "one.test. 60 MX 10 a.one.test.", "one.test. 60 MX 20 b.one.test.",
+		"two.test. 60 MX 10 a.two.test.")
 	servers := []*testsmtp.Server{w.server(t, "a.one.test", "127.0.0.2", testsmtp.Options{}),
 		w.server(t, "b.one.test", "127.0.0.3", testsmtp.Options{}),
 		w.server(t, "a.two.test", "127.0.0.4", testsmtp.Options{})}
@@ -162,7 +167,8 @@ func TestNothingWithoutTheMark(t *testing.T) {
 	m := mail("b@one.test", "c@two.test")
 	m.BeforeDot = func(context.Context, []string) error { return lost }
 	r, err := w.message(t, m)
-	if err == nil || !errors.Is(err, smtpsend.ErrAborted) || !errors.Is(err, lost) || err.InDoubt || err.Permanent() {
+	if err == nil || !errors.Is(err, smtpsend.ErrAborted) || !errors.Is(err, lost) || err.InDoubt ||
+		err.Permanent() {
 		t.Fatal(err)
 	}
 	if e := r.Recipients[1].Err; !errors.Is(e, lost) || e.InDoubt {
@@ -210,7 +216,8 @@ func TestWhatTheDNSSays(t *testing.T) {
 		suppress bool
 		wait     time.Duration
 	}{
-		{domain: "null.test", code: 556, enhanced: "5.1.10", verdict: smtpsend.Hard, suppress: true}, // RFC 7505 section 4
+		{domain: "null.test", code: 556, enhanced: "5.1.10", verdict: smtpsend.Hard, suppress: true},
+		// RFC 7505 section 4
 		{domain: "implicit.test"},
 		{domain: "alias.test"},
 		{domain: "mxalias.test"},
@@ -243,8 +250,8 @@ func TestWhatTheDNSSays(t *testing.T) {
 	}
 }
 
-// TestSecondLook: a domain is given up only if it is missing an hour later too, and not because of an hour in
-// between.
+// TestSecondLook: a domain is given up only if it is missing an hour later too, and not because of an hour
+// in between.
 func TestSecondLook(t *testing.T) {
 	w := newWorld(t)
 	want := func(what string, verdict smtpsend.Verdict, wait time.Duration) {
@@ -261,6 +268,9 @@ func TestSecondLook(t *testing.T) {
 	w.clock.Advance(40 * time.Minute)
 	want("too early", smtpsend.Soft, 20*time.Minute)
 	w.clock.Advance(21 * time.Minute)
+	want("second look, where nothing exists", smtpsend.Soft, 0)
+	w.zone.add(t, "com. 60 NS ns.com.")
+	w.clock.Advance(6 * time.Minute)
 	want("second look", smtpsend.Hard, 0)
 	w.server(t, "gone.test", "127.0.0.2", testsmtp.Options{})
 	w.clock.Advance(10 * time.Minute)
@@ -297,7 +307,10 @@ func TestLoop(t *testing.T) {
 
 // TestPrivateHostsAreRefused: an MX record may not lead into this network.
 func TestPrivateHostsAreRefused(t *testing.T) {
-	w := newWorld(t, func(_ *mxsend.Options, inner *smtpsend.Options) { inner.Guard = dialing.New(dialing.Options{}) })
+	w := newWorld(t, func(_ *mxsend.Options,
+		inner *smtpsend.Options) {
+		inner.Guard = dialing.New(dialing.Options{})
+	})
 	w.zone.add(t, "example.test. 60 MX 10 mx.example.test.")
 	server := w.server(t, "mx.example.test", "127.0.0.1", testsmtp.Options{})
 	_, err := w.send(t, "b@example.test")
@@ -306,10 +319,12 @@ func TestPrivateHostsAreRefused(t *testing.T) {
 	}
 }
 
-// TestBothFamilies: two addresses of a host are tried, IPv6 first. A source address is one of the same family.
+// TestBothFamilies: two addresses of a host are tried, IPv6 first. A source address is one of the same
+// family.
 func TestBothFamilies(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "six.test. 60 MX 10 mx.six.test.", "both.test. 60 MX 10 mx.both.test.", "mx.both.test. 60 A 127.0.0.2",
+	w.zone.add(t, "six.test. 60 MX 10 mx.six.test.", "both.test. 60 MX 10 mx.both.test.",
+		"mx.both.test. 60 A 127.0.0.2",
 		"mx.both.test. 60 A 127.0.0.3", "mx.both.test. 60 AAAA ::1")
 	six := w.server(t, "mx.six.test", "::1", testsmtp.Options{})
 	if _, err := w.send(t, "b@six.test"); err == nil || err.Permanent() {
@@ -338,7 +353,8 @@ func TestBothFamilies(t *testing.T) {
 	four.Close()
 	_ = testsmtp.Start(t, testsmtp.Options{Addr: net.JoinHostPort("127.0.0.3", strconv.Itoa(w.port))})
 	r, err = w.send(t, "c@both.test")
-	if err == nil || err.Phase != smtpsend.PhaseConnect || err.Scope != smtpsend.ScopeDestination || err.Permanent() {
+	if err == nil || err.Phase != smtpsend.PhaseConnect || err.Scope != smtpsend.ScopeDestination ||
+		err.Permanent() {
 		t.Errorf("a third address isn't tried: %v", err)
 	}
 	if len(r.Dialogue) < 2 || !strings.HasPrefix(r.Dialogue[0].Text, "mx.both.test [::1] (opportunistic): ") ||

@@ -94,8 +94,8 @@ func DecodeSources(text string) ([]Source, error) {
 	return sources, nil
 }
 
-// choose returns the source of a family for a destination. It is the same all day, because greylisting asks for
-// that; over many destinations, sources are chosen by weight (rendezvous hashing).
+// choose returns the source of a family for a destination. It is the same all day, because greylisting asks
+// for that; over many destinations, sources are chosen by weight (rendezvous hashing).
 func choose(sources []Source, ipv6 bool, destination string, now time.Time) (Source, bool) {
 	fits := slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return s.Address.Is6() != ipv6 })
 	if len(fits) == 0 {

@@ -68,7 +68,8 @@ func TestOpportunistic(t *testing.T) {
 	if _, err := w.send(t, "b@broken.test"); err != nil || broken.Connections() != 5 {
 		t.Errorf("after the hour: %v, %d connections", err, broken.Connections())
 	}
-	for result, want := range map[string]int{"success": 1, "starttls-not-supported": 2, "validation-failure": 2} {
+	for result, want := range map[string]int{"success": 1, "starttls-not-supported": 2,
+		"validation-failure": 2} {
 		if got := w.sessions(t, "no-policy-found", result); got != want {
 			t.Errorf("%s: %d", result, got)
 		}
@@ -355,24 +356,34 @@ func TestDANE(t *testing.T) {
 		ok      bool
 	}{
 		{"right", "example.test", right, []string{tlsaOf(3, right.Leaf)}, false, "success", "tlsa", true},
-		{"right, without a name", "example.test", nameless, []string{tlsaOf(3, nameless.Leaf)}, false, "success", "tlsa", true},
-		{"its authority", "example.test", right, []string{tlsaOf(2, authority.cert)}, false, "success", "tlsa", true},
+		{"right, without a name", "example.test", nameless, []string{tlsaOf(3, nameless.Leaf)}, false, "success",
+			"tlsa", true},
+		{"its authority", "example.test", right, []string{tlsaOf(2, authority.cert)}, false, "success", "tlsa",
+			true},
 		{"its authority, another name", "example.test", nameless, []string{tlsaOf(2, authority.cert)}, false,
 			"validation-failure", "tlsa", false},
-		{"its authority, the name of the domain", "another.test", nameless, []string{tlsaOf(2, authority.cert)}, false,
+		{"its authority, the name of the domain", "another.test", nameless, []string{tlsaOf(2, authority.cert)},
+			false,
 			"success", "tlsa", true},
-		{"wrong", "example.test", right, []string{tlsaOf(3, stranger.Leaf)}, false, "validation-failure", "tlsa", false},
-		{"one of two", "example.test", right, []string{tlsaOf(3, stranger.Leaf), tlsaOf(3, right.Leaf)}, false, "success",
+		{"wrong", "example.test", right, []string{tlsaOf(3, stranger.Leaf)}, false, "validation-failure", "tlsa",
+			false},
+		{"one of two", "example.test", right, []string{tlsaOf(3, stranger.Leaf), tlsaOf(3, right.Leaf)}, false,
+			"success",
 			"tlsa", true},
 		{"SHA-512 replaces SHA-256", "example.test", right, []string{wrongLong, tlsaOf(3, right.Leaf)}, false,
 			"validation-failure", "tlsa", false},
-		{"no STARTTLS", "example.test", nil, []string{tlsaOf(3, right.Leaf)}, false, "starttls-not-supported", "tlsa", false},
-		{"none usable", "example.test", stranger, []string{tlsaOf(1, right.Leaf), "TLSA 3 1 1 abcd"}, false, "tlsa-invalid",
-			"tlsa", true},
-		{"none usable, no STARTTLS", "example.test", nil, []string{tlsaOf(1, right.Leaf)}, false, "starttls-not-supported",
+		{"no STARTTLS", "example.test", nil, []string{tlsaOf(3, right.Leaf)}, false, "starttls-not-supported",
 			"tlsa", false},
-		{"look-up failed", "example.test", right, []string{tlsaOf(3, right.Leaf)}, true, "dnssec-invalid", "tlsa", false},
-		{"insecure MX", "insecure.test", right, []string{tlsaOf(3, stranger.Leaf)}, false, "success", "no-policy-found", true},
+		{"none usable", "example.test", stranger, []string{tlsaOf(1, right.Leaf), "TLSA 3 1 1 abcd"}, false,
+			"tlsa-invalid",
+			"tlsa", true},
+		{"none usable, no STARTTLS", "example.test", nil, []string{tlsaOf(1, right.Leaf)}, false,
+			"starttls-not-supported",
+			"tlsa", false},
+		{"look-up failed", "example.test", right, []string{tlsaOf(3, right.Leaf)}, true, "dnssec-invalid", "tlsa",
+			false},
+		{"insecure MX", "insecure.test", right, []string{tlsaOf(3, stranger.Leaf)}, false, "success",
+			"no-policy-found", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -391,7 +402,8 @@ func TestDANE(t *testing.T) {
 				w.zone.fail(name, dns.RcodeServerFailure)
 			}
 			_, err := w.send(t, "b@"+row.domain)
-			if row.ok != (err == nil) || row.ok != (server.Count() == 1) || err != nil && err.Verdict != smtpsend.Soft {
+			if row.ok != (err == nil) || row.ok != (server.Count() == 1) || err != nil &&
+				err.Verdict != smtpsend.Soft {
 				t.Errorf("%v, %d messages\n%s", err, server.Count(), w.log)
 			}
 			if got := w.sessions(t, row.policy, row.result); got != 1 {
@@ -412,7 +424,8 @@ func TestDANEWins(t *testing.T) {
 		w := newWorld(t)
 		w.zone.add(t, "example.test. 60 MX 10 mx.example.test.",
 			fmt.Sprintf("_%d._tcp.mx.example.test. 60 %s", w.port, tlsaOf(3, row.tlsa)))
-		server := w.server(t, "mx.example.test", "127.0.0.2", testsmtp.Options{Security: testsmtp.STARTTLS, Certificate: row.cert})
+		server := w.server(t, "mx.example.test", "127.0.0.2", testsmtp.Options{Security: testsmtp.STARTTLS,
+			Certificate: row.cert})
 		sts(t, w, "example.test", "1", "version: STSv1\nmode: enforce\nmx: mx.example.test\nmax_age: 86400\n")
 		if _, err := w.send(t, "b@example.test"); row.ok != (err == nil) {
 			t.Error(err)

@@ -192,7 +192,8 @@ func (z *zone) ServeDNS(w dns.ResponseWriter, ask *dns.Msg) {
 		reply.Rcode = code
 	} else {
 		reply.Answer = z.records[q]
-		if alias := z.records[dns.Question{Name: q.Name, Qtype: dns.TypeCNAME, Qclass: dns.ClassINET}]; reply.Answer == nil {
+		if alias := z.records[dns.Question{Name: q.Name, Qtype: dns.TypeCNAME,
+			Qclass: dns.ClassINET}]; reply.Answer == nil {
 			reply.Answer = alias
 		}
 		if reply.Answer == nil && !z.exists(q.Name) {
@@ -245,7 +246,8 @@ type change func(*mxsend.Options, *smtpsend.Options)
 
 func newWorld(t *testing.T, changes ...change) *world {
 	t.Helper()
-	w := &world{zone: newZone(t), port: testkit.FreePort(t), clock: testkit.ClockAt(time.Now()), log: &bytes.Buffer{},
+	w := &world{zone: newZone(t), port: testkit.FreePort(t), clock: testkit.ClockAt(time.Now()),
+		log:      &bytes.Buffer{},
 		registry: prometheus.NewRegistry()}
 	logger := slog.New(slog.NewTextHandler(&loud{b: w.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.client = dialing.New(dialing.Options{AllowPrivate: true}).Client(dialing.HTTP{})
@@ -257,7 +259,8 @@ func newWorld(t *testing.T, changes ...change) *world {
 	}
 	var err error
 	w.port = o.Port
-	if o.Resolver, err = maildns.NewClient(maildns.ClientOptions{Servers: []string{w.zone.addr}, Now: w.clock.Now}); err != nil {
+	if o.Resolver, err = maildns.NewClient(maildns.ClientOptions{Servers: []string{w.zone.addr},
+		Now: w.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
 	client, err := smtpsend.New(inner)
@@ -324,7 +327,8 @@ func text(policy string) http.HandlerFunc {
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 
 func mail(to ...string) smtpsend.Message {
-	return smtpsend.Message{From: "a@example.com", To: to, Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n")}
+	return smtpsend.Message{From: "a@example.com", To: to,
+		Body: smtpsend.Bytes("Subject: hello\r\n\r\nworld\r\n")}
 }
 
 // send sends to recipients, and checks what holds for every result.
