@@ -20,9 +20,9 @@ import (
 
 // ClientOptions are the settings of a Client. The zero value asks the name servers of /etc/resolv.conf.
 type ClientOptions struct {
-	Servers []string // name servers, as IP address and port; empty: those of /etc/resolv.conf
-	// Trusted: the name servers validate DNSSEC, and nobody can change their answers on the way. False: that
-	// holds if all of them are on this machine.
+	Servers []string // name servers, as IP address and port; defaults to the ones in /etc/resolv.conf
+	// Trusted says that the name servers validate DNSSEC, and that nobody can change their answers on the
+	// way. Name servers on this machine are trusted anyway, if there are no others.
 	Trusted bool
 	Timeout time.Duration    // how long to wait for one answer; 0: 5 s
 	Now     func() time.Time // nil: time.Now
@@ -52,8 +52,8 @@ const (
 
 // Answer is what the DNS has for a name and a type.
 type Answer struct {
-	Name      string   // of the records: that which was asked for, or what its aliases lead to
-	Records   []dns.RR // of the type; empty: none
+	Name      string   // the records' name: the one in the question, or the one that its aliases lead to
+	Records   []dns.RR // with the type in the question; empty if there is none
 	Missing   bool     // the name doesn't exist (NXDOMAIN)
 	Authentic bool     // DNSSEC proves all of it, the aliases too
 }

@@ -242,8 +242,8 @@ func (s *spf) hosts(ctx context.Context, mechanism, host string, four, six int) 
 	return false, nil
 }
 
-// Reverse checks that an address has a PTR record with a name that leads back to it, and that it is the
-// name with which mail is sent from the address. Large receivers refuse mail from addresses without.
+// Reverse checks that an address has a PTR record, that its name leads back to the address, and that mail
+// from the address greets with this name. Large receivers refuse mail from other addresses.
 func Reverse(ctx context.Context, r HostResolver, address netip.Addr, name string) (Finding, error) {
 	address = address.Unmap()
 	advice := fmt.Sprintf("ask the owner of the address for a PTR record with %s, and give %s an A or AAAA record "+

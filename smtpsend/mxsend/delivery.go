@@ -26,7 +26,7 @@ type delivery struct {
 	final    []bool                  // recipients whose result stands
 	told     int                     // how many of them Answered knows
 	notes    []smtpsend.DialogueLine // one for each host that failed
-	dialogue []smtpsend.DialogueLine // of the last one
+	dialogue []smtpsend.DialogueLine // with the last one
 	stopped  *smtpsend.Error         // the caller could not record something: nothing more is sent
 }
 
@@ -250,7 +250,7 @@ func (d *delivery) fail(to []int, e *smtpsend.Error) {
 	}
 }
 
-// merge adds what is known of one connection to the result.
+// merge adds the facts about one connection to the result.
 func (d *delivery) merge(r *smtpsend.Result) {
 	all, t := &d.result, r.Timings
 	all.Timings.Wait += t.Wait

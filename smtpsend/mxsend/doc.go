@@ -21,8 +21,8 @@
 //
 // It never retries a message. If a domain doesn't exist, the failure is soft with RetryAfter at first. It
 // becomes hard when this process finds the domain missing again an hour later. The package remembers that
-// for a day, so a restart, or another process that gets the next attempt, begins again with the soft
-// failure; no domain is given up after a single look. A DNS that doesn't know com proves nothing.
+// for a day. A restart, or another process that gets the next attempt, begins again with the soft failure.
+// No domain is given up after a single look. A DNS that doesn't know com proves nothing.
 //
 // DANE needs a name server that proves its answers, see [maildns.Client]. Otherwise it is off, and MTA-STS
 // still applies. If the store of policies fails, policies are fetched again.

@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// receivers are the domains of large receivers' mail servers, whose customers have hosts of their own
-// there. The first that fits is the group.
+// receivers are the domains of large receivers' mail servers, where each customer has hosts with
+// another name. The first that fits is the group.
 var receivers = []struct{ suffix, group string }{
 	{"olc.protection.outlook.com", "olc.protection.outlook.com"}, // outlook.com, hotmail.com, live.com, msn.com
 	{"protection.outlook.com", "protection.outlook.com"},         // Microsoft 365
@@ -68,7 +68,7 @@ func groupOf(d *destination) string {
 	return common
 }
 
-// receiver returns the group of a host of a large receiver, else the host's name.
+// receiver returns the group of a host that belongs to a large receiver, else the host's name.
 func receiver(host string) string {
 	for _, r := range receivers {
 		if host == r.suffix || strings.HasSuffix(host, "."+r.suffix) {

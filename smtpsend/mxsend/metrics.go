@@ -17,7 +17,7 @@ const (
 	policyNone = "no-policy-found"
 )
 
-// results of sessions in the words of TLS-RPT (RFC 8460 section 4.3).
+// results are the result types of TLS-RPT (RFC 8460 section 4.3).
 var results = []string{"success", "starttls-not-supported", "certificate-host-mismatch",
 	"certificate-expired",
 	"certificate-not-trusted", "validation-failure", "tlsa-invalid", "dnssec-invalid", "sts-policy-fetch-error",

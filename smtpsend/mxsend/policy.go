@@ -29,7 +29,7 @@ const (
 
 // Policy is the MTA-STS policy of a domain (RFC 8461).
 type Policy struct {
-	ID      string // of the TXT record with which it was fetched
+	ID      string // in the TXT record with which it was fetched
 	Mode    string // Enforce, Testing or None
 	MX      []string
 	Fetched time.Time

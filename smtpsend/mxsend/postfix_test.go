@@ -31,8 +31,8 @@ func chain(t *testing.T, names ...string) (text string, cert *x509.Certificate) 
 	return text, c.Leaf
 }
 
-// TestPostfixAsReceiver delivers to real servers behind a DNS of the test: several hosts with one dead and
-// one that defers, policies and records that are right and wrong, IPv6 only, greylisting.
+// TestPostfixAsReceiver delivers to real servers behind the test's own DNS. It has several hosts with one
+// dead and one that defers, policies and records that are right and wrong, IPv6 only, greylisting.
 func TestPostfixAsReceiver(t *testing.T) {
 	port := testkit.FreePort(t)
 	w := newWorld(t, func(o *mxsend.Options, _ *smtpsend.Options) { o.Port = port })

@@ -213,7 +213,7 @@ func (i identity) is(h host) bool {
 		slices.ContainsFunc(h.addresses, func(a netip.Addr) bool { return i.addresses[a] })
 }
 
-// identify returns the addresses of this machine's interfaces, and those of the target with their names.
+// identify returns the addresses of this machine's interfaces, and the target's with their names.
 func identify(sources []Source) identity {
 	i := identity{map[netip.Addr]bool{}, map[string]bool{}}
 	for _, address := range machineAddresses() {
@@ -278,7 +278,7 @@ func unresolved(name string, err error) *smtpsend.Error {
 	return silent(smtpsend.PhaseDNS, smtpsend.Soft, fmt.Errorf("looking up %s: %w", name, err))
 }
 
-// answered is a failure that the DNS itself states, in the words of a mail server.
+// answered is a failure that the DNS itself states, worded like a mail server's reply.
 func answered(code int, enhanced string, v smtpsend.Verdict, scope smtpsend.Scope,
 	why string) *smtpsend.Error {
 	return &smtpsend.Error{Phase: smtpsend.PhaseDNS, Code: code, Enhanced: enhanced, Verdict: v, Scope: scope,

@@ -23,11 +23,11 @@ import (
 type Options struct {
 	SMTP     *smtpsend.Sender // required; its guard judges the servers' addresses
 	Resolver *maildns.Client  // required
-	// HTTP fetches MTA-STS policies; it must not follow redirects. Nil: MTA-STS isn't used.
+	// HTTP fetches MTA-STS policies; it must not follow redirects. If nil, MTA-STS isn't used.
 	HTTP     *http.Client
 	Policies Policies // nil: in the memory of this process
 
-	Port  int    // of mail servers; 0: 25. Tests have another
+	Port  int    // the mail servers' port; 0 means 25. Tests have another
 	Probe string // domain whose servers Verify connects to; empty: gmail.com
 
 	Now      func() time.Time                 // nil: time.Now

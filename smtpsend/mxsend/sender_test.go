@@ -282,7 +282,8 @@ func TestSecondLook(t *testing.T) {
 	want("gone again", smtpsend.Soft, time.Hour)
 }
 
-// TestLoop: this machine, known by its source addresses or the names it greets with, is no host to send to.
+// TestLoop: this machine, known by its source addresses or the names it greets with, isn't a host to send
+// to.
 func TestLoop(t *testing.T) {
 	w := newWorld(t)
 	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: addr("127.0.0.9"),

@@ -19,7 +19,8 @@ import (
 // Target says how to deliver. It is comparable, so that a changed gateway is recognised.
 type Target struct {
 	ID string // gateway's id, for logs; may be empty
-	// Addresses are the addresses to connect from, as [EncodeSources] writes them. Empty: the system chooses.
+	// Addresses are the addresses to connect from, as [EncodeSources] writes them. If empty, the system
+	// chooses.
 	Addresses string
 	// TLS is empty, or "required": a server without STARTTLS gets nothing. Neither verifies certificates.
 	TLS string

@@ -315,10 +315,10 @@ func TestTwoRecords(t *testing.T) {
 type failing struct{}
 
 func (failing) Get(context.Context, string) (mxsend.Policy, bool, error) {
-	return mxsend.Policy{}, false, errors.New("the store is away")
+	return mxsend.Policy{}, false, errors.New("the store is unavailable")
 }
 func (failing) Put(context.Context, string, mxsend.Policy) error {
-	return errors.New("the store is away")
+	return errors.New("the store is unavailable")
 }
 
 // TestPoliciesWithoutAStore are fetched, and hold for the attempt.

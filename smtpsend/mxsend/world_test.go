@@ -99,7 +99,7 @@ func certificate(t *testing.T, names ...string) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{cert.Raw, authority.cert.Raw}, PrivateKey: key, Leaf: cert}
 }
 
-// zone is a DNS server with the records of all domains of a test. It says that DNSSEC proves whatever isn't
+// zone is a DNS server for all domains in a test. It says that DNSSEC proves whatever isn't
 // below insecure.test.
 type zone struct {
 	mu      sync.Mutex
