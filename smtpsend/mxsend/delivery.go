@@ -66,13 +66,18 @@ func (d *delivery) run(ctx context.Context) {
 	}
 }
 
+// longestSearch bounds the time for a batch: after it no third host is tried, so that dead hosts don't hold
+// up the message's other domains.
+const longestSearch = 2 * time.Minute
+
 // deliver offers the message to the hosts of a batch, until each recipient has a final answer.
 func (d *delivery) deliver(ctx context.Context, b *batch) {
+	begun := d.s.o.Now()
 	for i := range b.hosts {
 		if len(b.open) == 0 || d.stopped != nil {
 			return
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || i > 1 && d.s.o.Now().Sub(begun) > longestSearch {
 			break
 		}
 		d.visit(ctx, b, &b.hosts[i])

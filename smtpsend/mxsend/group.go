@@ -45,6 +45,9 @@ func (s *Sender) Group(ctx context.Context, domain string) (string, error) {
 	return domain, nil
 }
 
+// mostNamed is how many hosts name a group that has nothing in common.
+const mostNamed = 3
+
 // groupOf returns the group of the hosts in a destination's MX records.
 func groupOf(d *destination) string {
 	if d.literal {
@@ -63,7 +66,7 @@ func groupOf(d *destination) string {
 	}
 	// Hosts of several organisations have no more in common than a public suffix.
 	if suffix, _ := publicsuffix.PublicSuffix(common); common == "" || common == suffix && len(names) > 1 {
-		return strings.Join(names, ",")
+		return strings.Join(names[:min(len(names), mostNamed)], ",")
 	}
 	return common
 }

@@ -92,12 +92,16 @@ func (s *Sender) exchanges(ctx context.Context, domain string) (*destination, *s
 		if !ok || mx.Mx == "." && len(answer.Records) > 1 {
 			continue // RFC 7505 section 3: a null MX is the only one
 		}
-		d.hosts = append(d.hosts, host{name: hostName(mx.Mx), preference: mx.Preference})
+		if name := hostName(mx.Mx); name == "" || smtpsend.ValidHost(name) {
+			d.hosts = append(d.hosts, host{name: name, preference: mx.Preference})
+		}
 	}
-	if len(d.hosts) == 0 {
+	switch {
+	case len(answer.Records) == 0:
 		d.hosts = []host{{name: hostName(domain)}}
-	}
-	if d.hosts[0].name == "" {
+	case len(d.hosts) == 0:
+		return nil, s.missing(ctx, domain, "5.4.4", "its MX records don't name a host")
+	case d.hosts[0].name == "":
 		e := answered(556, "5.1.10", smtpsend.Hard, smtpsend.ScopeRecipient, domain+" accepts no mail (null MX)")
 		e.Suppress = true
 		return nil, e

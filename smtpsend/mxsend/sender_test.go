@@ -200,6 +200,7 @@ func TestWhatTheDNSSays(t *testing.T) {
 		"bare.test. 60 TXT hello",
 		"loop.test. 60 CNAME loop2.test.", "loop2.test. 60 CNAME loop.test.",
 		"half.test. 60 MX 10 broken.half.test.", "half.test. 60 MX 20 mx.example.test.",
+		`weird.test. 60 MX 10 a\032b.example.test.`, "weird.test. 60 A 127.0.0.2",
 		"notnull.test. 60 MX 0 .", "notnull.test. 60 MX 10 mx.example.test.")
 	for i := range 17 {
 		w.zone.add(t, fmt.Sprintf("c%d.chain.test. 60 CNAME c%d.chain.test.", i, i+1))
@@ -232,6 +233,7 @@ func TestWhatTheDNSSays(t *testing.T) {
 		{domain: "missing.invalid", verdict: smtpsend.Soft, wait: time.Hour},
 		{domain: "lost.test", verdict: smtpsend.Soft, wait: time.Hour}, // never its own address: it has an MX
 		{domain: "bare.test", verdict: smtpsend.Soft, wait: time.Hour},
+		{domain: "weird.test", verdict: smtpsend.Soft, wait: time.Hour},
 		{domain: "not..valid", code: 553, enhanced: "5.1.3", verdict: smtpsend.Policy},
 	} {
 		before := server.Count()
@@ -517,13 +519,15 @@ func TestGroup(t *testing.T) {
 		"single.test. 60 MX 10 mx1.hoster.test.",
 		"mixed.test. 60 MX 10 mx.one.com.", "mixed.test. 60 MX 20 mx.other.com.",
 		"suffix.test. 60 MX 10 mx.one.co.uk.", "suffix.test. 60 MX 20 mx.other.co.uk.",
+		"many.test. 60 MX 1 mx.a.com.", "many.test. 60 MX 1 mx.b.com.", "many.test. 60 MX 1 mx.c.com.",
+		"many.test. 60 MX 1 mx.d.com.",
 		"implicit.test. 60 A 127.0.0.2", "null.test. 60 MX 0 .")
 	for domain, want := range map[string]string{
 		"gmail.test": "google.com", "workspace.test": "google.com", "m365.test": "protection.outlook.com",
 		"m365dane.test": "protection.outlook.com", "hotmail.test": "olc.protection.outlook.com",
 		"own.test": "mail.own.test", "OWN.test.": "mail.own.test", "single.test": "mx1.hoster.test",
 		"mixed.test": "mx.one.com,mx.other.com", "suffix.test": "mx.one.co.uk,mx.other.co.uk",
-		"implicit.test": "implicit.test", "null.test": "null.test", "missing.invalid": "missing.invalid",
+		"many.test": "mx.a.com,mx.b.com,mx.c.com", "implicit.test": "implicit.test", "null.test": "null.test", "missing.invalid": "missing.invalid",
 		"[127.0.0.2]": "[127.0.0.2]",
 	} {
 		if got, err := w.Group(t.Context(), domain); got != want || err != nil {
@@ -533,5 +537,27 @@ func TestGroup(t *testing.T) {
 	w.zone.fail("fails.test", dns.RcodeServerFailure)
 	if got, err := w.Group(t.Context(), "fails.test"); got != "fails.test" || err == nil {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestDeadHostsDontHoldUpOthers: after two minutes no third host is tried.
+func TestDeadHostsDontHoldUpOthers(t *testing.T) {
+	w := newWorld(t)
+	for i := 1; i <= 3; i++ {
+		w.zone.add(t, fmt.Sprintf("example.test. 60 MX %d mx%d.example.test.", i, i))
+	}
+	slow := replies("MAIL", "451 4.3.0 Try again")
+	respond := slow.Respond
+	slow.Respond = func(c testsmtp.Command) testsmtp.Action {
+		if c.Verb == "MAIL" {
+			w.clock.Advance(70 * time.Second)
+		}
+		return respond(c)
+	}
+	w.server(t, "mx1.example.test", "127.0.0.2", slow)
+	w.server(t, "mx2.example.test", "127.0.0.3", slow)
+	third := w.server(t, "mx3.example.test", "127.0.0.4", testsmtp.Options{})
+	if _, err := w.send(t, "b@example.test"); err == nil || err.Code != 451 || third.Connections() != 0 {
+		t.Errorf("%v, %d connections", err, third.Connections())
 	}
 }
