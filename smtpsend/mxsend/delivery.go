@@ -148,9 +148,6 @@ func (d *delivery) try(ctx context.Context, b *batch, h *host, to hop, p protect
 			continue
 		}
 		judged, final := judge(e)
-		if ctx.Err() != nil && e.Scope == smtpsend.ScopeConnection {
-			judged.Scope = e.Scope
-		}
 		d.final[i] = final || d.stopped != nil
 		if d.final[i] {
 			d.result.Recipients[i].Err, d.result.Recipients[i].Response = judged, judged.Line

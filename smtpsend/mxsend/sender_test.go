@@ -178,12 +178,28 @@ func TestNothingWithoutTheMark(t *testing.T) {
 		t.Error("another host was asked")
 	}
 
+	m = mail("b@one.test", "rcpt-451@one.test")
+	m.BeforeDot = func(context.Context, []string) error { return lost }
+	if r, _ = w.message(t, m); r.Recipients[1].Err.Code != 451 || servers[1].Connections() != 0 {
+		t.Errorf("a reply that came before: %v", r.Recipients[1].Err)
+	}
+
 	m = mail("b@one.test", "c@two.test")
 	m.Answered = func(context.Context, []smtpsend.RecipientResult) error { return lost }
 	r, err = w.message(t, m)
 	if err != nil || r.Recipients[0].Err != nil || !errors.Is(r.Recipients[1].Err, lost) ||
 		servers[2].Connections() != 0 {
 		t.Errorf("Answered failed: %v, %v", err, r.Recipients[1].Err)
+	}
+
+	m.To = nil
+	for i := range 101 { // two transactions
+		m.To = append(m.To, fmt.Sprintf("b%d@one.test", i))
+	}
+	r, err = w.message(t, m)
+	if err != nil || r.Recipients[99].Err != nil || !errors.Is(r.Recipients[100].Err, lost) ||
+		servers[1].Connections() != 0 {
+		t.Errorf("Answered failed between two transactions: %v, %v", err, r.Recipients[100].Err)
 	}
 }
 
@@ -527,8 +543,9 @@ func TestGroup(t *testing.T) {
 		"m365dane.test": "protection.outlook.com", "hotmail.test": "olc.protection.outlook.com",
 		"own.test": "mail.own.test", "OWN.test.": "mail.own.test", "single.test": "mx1.hoster.test",
 		"mixed.test": "mx.one.com,mx.other.com", "suffix.test": "mx.one.co.uk,mx.other.co.uk",
-		"many.test": "mx.a.com,mx.b.com,mx.c.com", "implicit.test": "implicit.test", "null.test": "null.test", "missing.invalid": "missing.invalid",
-		"[127.0.0.2]": "[127.0.0.2]",
+		"many.test": "mx.a.com,mx.b.com,mx.c.com", "implicit.test": "implicit.test", "null.test": "null.test",
+		"missing.invalid": "missing.invalid",
+		"[127.0.0.2]":     "[127.0.0.2]",
 	} {
 		if got, err := w.Group(t.Context(), domain); got != want || err != nil {
 			t.Errorf("%s: %s, %v", domain, got, err)
@@ -559,5 +576,27 @@ func TestDeadHostsDontHoldUpOthers(t *testing.T) {
 	third := w.server(t, "mx3.example.test", "127.0.0.4", testsmtp.Options{})
 	if _, err := w.send(t, "b@example.test"); err == nil || err.Code != 451 || third.Connections() != 0 {
 		t.Errorf("%v, %d connections", err, third.Connections())
+	}
+}
+
+// TestAFullConnection: a host that wants a new connection gets one, and no other host is asked.
+func TestAFullConnection(t *testing.T) {
+	w := newWorld(t)
+	w.zone.add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
+	first := w.server(t, "a.example.test", "127.0.0.2",
+		testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+			if c.Verb == "MAIL" && c.Messages > 0 {
+				return testsmtp.Action{Reply: "421 4.7.0 Too many messages in this connection", Close: true}
+			}
+			return testsmtp.Action{}
+		}})
+	second := w.server(t, "b.example.test", "127.0.0.3", testsmtp.Options{})
+	for range 2 {
+		if _, err := w.send(t, "b@example.test"); err != nil {
+			t.Error(err)
+		}
+	}
+	if first.Count() != 2 || first.Connections() != 2 || second.Connections() != 0 {
+		t.Errorf("%d messages over %d connections", first.Count(), first.Connections())
 	}
 }

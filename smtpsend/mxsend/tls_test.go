@@ -53,6 +53,9 @@ func TestOpportunistic(t *testing.T) {
 	if r, err := w.send(t, "b@other.test"); err != nil || r.TLS == "" {
 		t.Errorf("a certificate of another name: %q, %v", r.TLS, err)
 	}
+	if r, err := w.send(t, "c@other.test"); err != nil || !r.Reused {
+		t.Errorf("a connection that is kept counts once: %v", err)
+	}
 	if r, err := w.send(t, "b@clear.test"); err != nil || r.TLS != "" {
 		t.Errorf("no STARTTLS: %q, %v", r.TLS, err)
 	}
@@ -274,7 +277,7 @@ func TestPoliciesThatDontCount(t *testing.T) {
 		{"a redirect", "v=STSv1; id=1", "mta-sts.example.test", moved, "sts-policy-fetch-error"},
 		{"not found", "v=STSv1; id=1", "mta-sts.example.test", http.NotFound, "sts-policy-fetch-error"},
 		{"html", "v=STSv1; id=1", "mta-sts.example.test", html, "sts-policy-invalid"},
-		{"too long", "v=STSv1; id=1", "mta-sts.example.test", text(good + strings.Repeat("# hello\n", 8<<10)),
+		{"too long", "v=STSv1; id=1", "mta-sts.example.test", text(good + strings.Repeat("a: hello\n", 8<<10)),
 			"sts-policy-invalid"},
 		{"a certificate of another name", "v=STSv1; id=1", "example.test", text(good), "sts-webpki-invalid"},
 		{"no id", "v=STSv1;", "mta-sts.example.test", text(good), ""},
@@ -382,6 +385,10 @@ func TestDANE(t *testing.T) {
 			"tlsa", false},
 		{"look-up failed", "example.test", right, []string{tlsaOf(3, right.Leaf)}, true, "dnssec-invalid", "tlsa",
 			false},
+		{"insecure addresses", "unproven.test", right, []string{tlsaOf(3, stranger.Leaf)}, false, "success",
+			"no-policy-found", true},
+		{"insecure records", "unsigned.test", right, []string{tlsaOf(3, stranger.Leaf)}, false, "success",
+			"no-policy-found", true},
 		{"insecure MX", "insecure.test", right, []string{tlsaOf(3, stranger.Leaf)}, false, "success",
 			"no-policy-found", true},
 	} {
@@ -398,8 +405,13 @@ func TestDANE(t *testing.T) {
 			for _, record := range row.records {
 				w.zone.add(t, name+". 60 "+record)
 			}
-			if row.fails {
+			switch {
+			case row.fails:
 				w.zone.fail(name, dns.RcodeServerFailure)
+			case row.domain == "unproven.test":
+				w.zone.unproven = "mx.example.test A"
+			case row.domain == "unsigned.test":
+				w.zone.unproven = name + " TLSA"
 			}
 			_, err := w.send(t, "b@"+row.domain)
 			if row.ok != (err == nil) || row.ok != (server.Count() == 1) || err != nil &&
@@ -461,5 +473,36 @@ func TestRequireTLS(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 		server.Close()
+	}
+}
+
+// TestProvenAndUnprovenDomains of one host don't share a transaction: a wrong TLSA record is about the
+// first one only.
+func TestProvenAndUnprovenDomains(t *testing.T) {
+	w := newWorld(t)
+	w.server(t, "mx.example.test", "127.0.0.2", encrypting(t, "mx.example.test"))
+	w.zone.add(t, "example.test. 60 MX 10 mx.example.test.", "insecure.test. 60 MX 10 mx.example.test.",
+		fmt.Sprintf("_%d._tcp.mx.example.test. 60 %s", w.port, tlsaOf(3, certificate(t, "mx.example.test").Leaf)))
+	r, _ := w.send(t, "b@example.test", "b@insecure.test")
+	if r.Recipients[0].Err == nil || r.Recipients[1].Err != nil {
+		t.Errorf("%v, %v", r.Recipients[0].Err, r.Recipients[1].Err)
+	}
+}
+
+// stale is a store that doesn't look at the clock.
+type stale struct{ mxsend.Policy }
+
+func (s stale) Get(context.Context, string) (mxsend.Policy, bool, error) { return s.Policy, true, nil }
+func (stale) Put(context.Context, string, mxsend.Policy) error           { return nil }
+
+// TestAnExpiredPolicyDoesntHold, whatever the store returns.
+func TestAnExpiredPolicyDoesntHold(t *testing.T) {
+	w := newWorld(t, func(o *mxsend.Options, _ *smtpsend.Options) {
+		o.Policies = stale{mxsend.Policy{ID: "1", Mode: mxsend.Enforce, MX: []string{"other.test"},
+			Expires: o.Now()}}
+	})
+	w.server(t, "example.test", "127.0.0.2", testsmtp.Options{})
+	if _, err := w.send(t, "b@example.test"); err != nil {
+		t.Error(err)
 	}
 }
