@@ -34,8 +34,8 @@ func replies(verb, reply string) testsmtp.Options {
 // takes the message, and the fourth one is never asked.
 func TestHostsInOrder(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "example.test. 60 MX 10 dead.example.test.", "example.test. 60 MX 20 defers.example.test.",
-		"example.test. 60 MX 30 takes.example.test.", "example.test. 60 MX 40 last.example.test.")
+	w.zone.add(t, "example.test. 60 MX 40 last.example.test.", "example.test. 60 MX 30 takes.example.test.",
+		"example.test. 60 MX 10 dead.example.test.", "example.test. 60 MX 20 defers.example.test.")
 	w.named(t, "dead.example.test", "127.0.0.2")
 	defers := w.server(t, "defers.example.test", "127.0.0.3", replies("MAIL", "451 4.3.0 Try again"))
 	takes := w.server(t, "takes.example.test", "127.0.0.4", testsmtp.Options{})
@@ -192,6 +192,13 @@ func TestNothingWithoutTheMark(t *testing.T) {
 		t.Errorf("Answered failed: %v, %v", err, r.Recipients[1].Err)
 	}
 
+	failures := 0
+	m.Answered = func(context.Context, []smtpsend.RecipientResult) error {
+		if failures++; failures == 1 {
+			return lost
+		}
+		return nil
+	}
 	m.To = nil
 	for i := range 101 { // two transactions
 		m.To = append(m.To, fmt.Sprintf("b%d@one.test", i))
@@ -585,7 +592,7 @@ func TestAFullConnection(t *testing.T) {
 	w.zone.add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
 	first := w.server(t, "a.example.test", "127.0.0.2",
 		testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
-			if c.Verb == "MAIL" && c.Messages > 0 {
+			if c.Verb == "RCPT" && c.Messages > 0 {
 				return testsmtp.Action{Reply: "421 4.7.0 Too many messages in this connection", Close: true}
 			}
 			return testsmtp.Action{}
@@ -598,5 +605,24 @@ func TestAFullConnection(t *testing.T) {
 	}
 	if first.Count() != 2 || first.Connections() != 2 || second.Connections() != 0 {
 		t.Errorf("%d messages over %d connections", first.Count(), first.Connections())
+	}
+}
+
+// TestAnsweredHasAllResults, those of other domains and of transactions before.
+func TestAnsweredHasAllResults(t *testing.T) {
+	w := newWorld(t)
+	w.server(t, "one.test", "127.0.0.2", testsmtp.Options{})
+	w.server(t, "two.test", "127.0.0.3", testsmtp.Options{})
+	m := mail("first@one.test")
+	for i := range 201 {
+		m.To = append(m.To, fmt.Sprintf("b%d@two.test", i))
+	}
+	var told []int
+	m.Answered = func(_ context.Context, done []smtpsend.RecipientResult) error {
+		told = append(told, len(done))
+		return nil
+	}
+	if _, err := w.message(t, m); err != nil || !slices.Equal(told, []int{1, 101, 201}) {
+		t.Errorf("%v, %v", told, err)
 	}
 }
