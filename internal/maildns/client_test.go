@@ -93,12 +93,12 @@ func TestWhoProvesAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proves := true
+	var proves atomic.Bool
 	server := &dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter,
 		ask *dns.Msg) {
 		reply := new(dns.Msg)
 		reply.SetReply(ask)
-		reply.AuthenticatedData = proves
+		reply.AuthenticatedData = proves.Load()
 		_ = w.WriteMsg(reply)
 	})}
 	ready := make(chan struct{})
@@ -130,7 +130,7 @@ func TestWhoProvesAnswers(t *testing.T) {
 		if outward == "" && len(row.servers) == 1 && row.servers[0] == "" {
 			continue // this machine has no other address
 		}
-		proves = row.proves
+		proves.Store(row.proves)
 		got, err := client(t, maildns.ClientOptions{Servers: row.servers, Trusted: row.trusted}).Ask(t.Context(),
 			"a.test",
 			dns.TypeA)
@@ -184,9 +184,10 @@ func TestAliases(t *testing.T) {
 
 // TestAnswersAreKept for as long as they live, but no failure is.
 func TestAnswersAreKept(t *testing.T) {
-	fails := true
+	var fails atomic.Bool
+	fails.Store(true)
 	address, asked := nameServer(t, func(_, reply *dns.Msg, _ bool) {
-		if fails {
+		if fails.Load() {
 			reply.Rcode = dns.RcodeServerFailure
 			return
 		}
@@ -203,7 +204,7 @@ func TestAnswersAreKept(t *testing.T) {
 		}
 	}
 	ask(1, true)
-	fails = false
+	fails.Store(false)
 	ask(2, false)
 	clock.Advance(29 * time.Second)
 	ask(2, false)

@@ -55,9 +55,6 @@ func (d *delivery) everybody() []int {
 func (d *delivery) run(ctx context.Context) {
 	for _, b := range d.batches(ctx) {
 		if d.stopped == nil {
-			d.announce(ctx)
-		}
-		if d.stopped == nil {
 			d.deliver(ctx, b)
 		}
 		if d.stopped != nil {
@@ -80,10 +77,10 @@ func (d *delivery) deliver(ctx context.Context, b *batch) {
 		if ctx.Err() != nil || i > 1 && d.s.o.Now().Sub(begun) > longestSearch {
 			break
 		}
-		d.visit(ctx, b, &b.hosts[i])
-		if len(b.open) > 0 && d.stopped == nil {
-			d.announce(ctx)
+		if d.announce(ctx); d.stopped != nil {
+			return
 		}
+		d.visit(ctx, b, &b.hosts[i])
 	}
 	if ctx.Err() != nil {
 		e := silent(smtpsend.PhaseConnect, smtpsend.Soft, context.Cause(ctx))

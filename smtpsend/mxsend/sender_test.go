@@ -135,8 +135,7 @@ func TestRecipientsByThemselves(t *testing.T) {
 		second.Messages()[0].To[0] != "rcpt-451@example.test" {
 		t.Error("another recipient got it")
 	}
-	want := [][]string{{"taken@example.test true", "rcpt-550@example.test false"},
-		{"taken@example.test true", "rcpt-550@example.test false", "rcpt-451@example.test true"}}
+	want := [][]string{{"taken@example.test true", "rcpt-550@example.test false"}} // before the last transaction
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("Answered: %s", diff)
 	}

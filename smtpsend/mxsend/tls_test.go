@@ -208,13 +208,19 @@ func TestThePolicyIsKept(t *testing.T) {
 	w.zone.add(t, "example.test. 60 MX 10 mx.example.test.")
 	server := w.server(t, "mx.example.test", "127.0.0.2", encrypting(t, "wrong.test"))
 	var fetched atomic.Int64
-	mode, status := "enforce", http.StatusOK
+	var mode atomic.Pointer[string]
+	var status atomic.Int64
+	serve := func(as string, code int64) {
+		mode.Store(&as)
+		status.Store(code)
+	}
+	serve("enforce", http.StatusOK)
 	w.zone.add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=1"`)
 	w.policies(t, "example.test", func(answer http.ResponseWriter, _ *http.Request) {
 		fetched.Add(1)
 		answer.Header().Set("Content-Type", "text/plain")
-		answer.WriteHeader(status)
-		_, _ = fmt.Fprintf(answer, "version: STSv1\nmode: %s\nmx: mx.example.test\nmax_age: 259200\n", mode)
+		answer.WriteHeader(int(status.Load()))
+		_, _ = fmt.Fprintf(answer, "version: STSv1\nmode: %s\nmx: mx.example.test\nmax_age: 259200\n", *mode.Load())
 	})
 	step := func(what string, delivers bool, want int64) {
 		t.Helper()
@@ -228,7 +234,7 @@ func TestThePolicyIsKept(t *testing.T) {
 	w.clock.Advance(23 * time.Hour)
 	step("kept for a day", false, 1)
 	w.clock.Advance(2 * time.Hour)
-	status = http.StatusNotFound
+	serve("enforce", http.StatusNotFound)
 	step("looked at daily; its server has lost it", false, 2)
 	step("not looked for again now", false, 2)
 	w.clock.Advance(6 * time.Minute)
@@ -237,11 +243,11 @@ func TestThePolicyIsKept(t *testing.T) {
 	w.clock.Advance(6 * time.Minute)
 	step("without its record it stays in force", false, 3)
 	w.zone.add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=2"`)
-	mode, status = "none", http.StatusOK
+	serve("none", http.StatusOK)
 	w.clock.Advance(6 * time.Minute)
 	step("another id", true, 4)
 	step("kept", true, 4)
-	mode = "enforce"
+	serve("enforce", http.StatusOK)
 	w.zone.clear("_mta-sts.example.test", dns.TypeTXT)
 	w.zone.add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=3"`)
 	w.clock.Advance(6 * time.Minute)
@@ -409,9 +415,9 @@ func TestDANE(t *testing.T) {
 			case row.fails:
 				w.zone.fail(name, dns.RcodeServerFailure)
 			case row.domain == "unproven.test":
-				w.zone.unproven = "mx.example.test A"
+				w.zone.doubt("mx.example.test A")
 			case row.domain == "unsigned.test":
-				w.zone.unproven = name + " TLSA"
+				w.zone.doubt(name + " TLSA")
 			}
 			_, err := w.send(t, "b@"+row.domain)
 			if row.ok != (err == nil) || row.ok != (server.Count() == 1) || err != nil &&

@@ -158,6 +158,13 @@ func (z *zone) fail(name string, rcode int) {
 	z.rcodes[name] = rcode
 }
 
+// doubt takes the proof from the answer to a name and a type.
+func (z *zone) doubt(question string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.unproven = question
+}
+
 func (z *zone) clear(name string, qtype uint16) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -224,7 +231,7 @@ type world struct {
 	zone     *zone
 	port     int
 	clock    *testkit.Clock
-	log      *bytes.Buffer
+	log      *loud
 	registry *prometheus.Registry
 	client   *http.Client
 	to       mxsend.Target
@@ -233,7 +240,13 @@ type world struct {
 // loud is a log that may be written to at any time.
 type loud struct {
 	mu sync.Mutex
-	b  *bytes.Buffer
+	b  bytes.Buffer
+}
+
+func (l *loud) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func (l *loud) Write(p []byte) (int, error) {
@@ -247,9 +260,9 @@ type change func(*mxsend.Options, *smtpsend.Options)
 func newWorld(t *testing.T, changes ...change) *world {
 	t.Helper()
 	w := &world{zone: newZone(t), port: testkit.FreePort(t), clock: testkit.ClockAt(time.Now()),
-		log:      &bytes.Buffer{},
+		log:      &loud{},
 		registry: prometheus.NewRegistry()}
-	logger := slog.New(slog.NewTextHandler(&loud{b: w.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	logger := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.client = dialing.New(dialing.Options{AllowPrivate: true}).Client(dialing.HTTP{})
 	o := mxsend.Options{Port: w.port, Now: w.clock.Now, Logger: logger, Registry: w.registry, HTTP: w.client,
 		Shuffle: func(int, func(i, j int)) {}}
