@@ -266,7 +266,7 @@ func newWorld(t *testing.T, changes ...change) *world {
 	w.client = dialing.New(dialing.Options{AllowPrivate: true}).Client(dialing.HTTP{})
 	o := mxsend.Options{Port: w.port, Now: w.clock.Now, Logger: logger, Registry: w.registry, HTTP: w.client,
 		Shuffle: func(int, func(i, j int)) {}}
-	inner := smtpsend.Options{Timeout: 10 * time.Second, ConnectTimeout: 5 * time.Second, Logger: logger}
+	inner := smtpsend.Options{Timeout: time.Minute, Logger: logger}
 	for _, c := range changes {
 		c(&o, &inner)
 	}
