@@ -48,6 +48,7 @@ var homes = map[string][]string{
 	"go.opentelemetry.io/otel/trace":                 {"internal/telemetry"},
 	"go.opentelemetry.io/otel/sdk/trace":             {"internal/telemetry"},
 	"code.dny.dev/ssrf":                              {"internal/dialing"},
+	"github.com/miekg/dns":                           {"internal/maildns", "smtpsend/mxsend"},
 	module + "config":                                {"cmd/postroom", "app/demo", "app"},
 }
 
@@ -115,18 +116,21 @@ func TestOnePackageKnowsTheClient(t *testing.T) {
 // undialed are the packages besides dialing that may connect to something, and why.
 var undialed = map[string]string{
 	"internal/redisdb":         "the socket of the embedded Redis",
+	"internal/maildns":         "asks the name servers of this machine, which are usually private",
 	"server/smtpd":             "asks whether another process listens on its own socket",
 	"api":                      "the client of Postroom, for other programs",
 	"cmd/postroom":             "connects to the Postroom and the DNS of whoever runs it",
 	"cmd/postroom/emailengine": "connects to the EmailEngine that is migrated from",
 }
 
-// dials are the names in packages of the standard library that connect without a check of the address.
+// dials are the names in other packages that connect without a check of the address.
 var dials = map[string]*regexp.Regexp{
 	"net":        regexp.MustCompile(`^Dial`),
 	"crypto/tls": regexp.MustCompile(`^Dial`),
 	"net/http":   regexp.MustCompile(`^(Default(Client|Transport)|Client|Transport|Get|Head|Post|PostForm)$`),
 	"net/smtp":   regexp.MustCompile(`^(Dial|SendMail)`),
+
+	"github.com/miekg/dns": regexp.MustCompile(`^(Client$|Dial|Exchange)`),
 }
 
 // TestOnePackageDials: a client made elsewhere would reach the operator's network and the metadata of clouds.

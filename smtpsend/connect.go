@@ -29,7 +29,10 @@ func (s *Sender) open(ctx context.Context, relay Relay, record *recorder) (*sess
 		record.ended(err)
 		record.note("once more without TLS")
 		relay.TLS = TLSNone
-		c, err = s.establish(ctx, relay, record)
+		failed := err
+		if c, err = s.establish(ctx, relay, record); err == nil {
+			c.tlsFailed = failed
+		}
 	}
 	if err != nil {
 		record.ended(err)

@@ -222,7 +222,7 @@ func (d *delivery) usable(ctx context.Context, c *session) bool {
 // on it. Recipients that were answered leave d.rest.
 func (d *delivery) transact(ctx context.Context, t *transaction) {
 	c := t.c
-	d.result.RemoteName, d.result.TLS = c.name, c.tls
+	d.result.RemoteName, d.result.TLS, d.result.TLSFailed = c.name, c.tls, c.tlsFailed
 	d.result.RemoteAddress = c.raw.RemoteAddr().String()
 	stop := c.watch(ctx)
 	t.run(ctx)
@@ -258,25 +258,6 @@ func (d *delivery) failRest(rest []int, e *Error) {
 // delivered reports whether every recipient got the message.
 func (d *delivery) delivered() bool {
 	return !slices.ContainsFunc(d.result.Recipients, func(r RecipientResult) bool { return r.Err != nil })
-}
-
-// err is the error of the whole message: that of the result, and that all recipients were rejected.
-func (d *delivery) err() error {
-	if len(d.result.Recipients) == 0 {
-		return refusal(nameEnvelope, "no recipients")
-	}
-	worst, failed := d.result.Err().(*Error)
-	if !failed {
-		return nil
-	}
-	for _, r := range d.result.Recipients {
-		if r.Err.Phase != PhaseRcpt || r.Err.Code == 0 {
-			return worst
-		}
-	}
-	all := *worst
-	all.Err = errors.New("all recipients were rejected")
-	return &all
 }
 
 // waitError is a wait for a connection that failed.

@@ -120,7 +120,7 @@ func (s *Sender) handshakeError(ctx context.Context, err error) *Error {
 	)
 	e := newError(PhaseTLS, Soft, ScopeAccount, nameTLS, fmt.Errorf("TLS handshake: %w", err))
 	switch {
-	case errors.As(err, &certificate), errors.As(err, &unknown), errors.Is(err, errPin):
+	case errors.As(err, &certificate), errors.As(err, &unknown), errors.Is(err, errPin), errors.Is(err, ErrTLSA):
 		e.Verdict = Auth
 	case isTimeout(err) || errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.name = nameTimeout

@@ -65,6 +65,8 @@ func certificateOf(err error) error {
 	switch {
 	case errors.Is(err, errPin):
 		return hiddenReply{errPin, err.Error()}
+	case errors.Is(err, ErrTLSA):
+		return hiddenReply{ErrTLSA, err.Error()}
 	case errors.As(err, &host):
 		return hiddenReply{errors.New("the certificate is not valid for this host"), err.Error()}
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

@@ -10,6 +10,9 @@ import (
 // losesFor is how long a relay is remembered that lost pipelined commands.
 const losesFor = 6 * time.Hour
 
+// mostLosers is how many of them are remembered.
+const mostLosers = 10_000
+
 // losers are the relays that offer PIPELINING and lose commands that come together. They get one command at a
 // time. Some firewalls do that to relays behind them.
 type losers struct {
@@ -24,6 +27,12 @@ func (l *losers) note(relay Relay, now time.Time) bool {
 	defer l.mu.Unlock()
 	if l.until == nil {
 		l.until = map[string]time.Time{}
+	}
+	for other := range l.until { // hosts of direct delivery are many
+		if len(l.until) < mostLosers {
+			break
+		}
+		delete(l.until, other)
 	}
 	l.until[place(relay)] = now.Add(losesFor)
 	return !known

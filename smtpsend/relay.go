@@ -18,8 +18,8 @@ type TLSMode int
 // The modes. With credentials only TLSImplicit and TLSRequired are safe on a network; TLSAuto picks one of
 // them.
 const (
-	// TLSAuto is TLSImplicit on port 465, otherwise TLSRequired with credentials or a pin and TLSOpportunistic
-	// without.
+	// TLSAuto is TLSImplicit on port 465, otherwise TLSRequired with credentials or a pin and
+	// TLSOpportunistic without.
 	TLSAuto TLSMode = iota
 	// TLSImplicit starts with the TLS handshake (RFC 8314), usually on port 465.
 	TLSImplicit
@@ -54,9 +54,18 @@ type Relay struct {
 	CA                 string // PEM certificates to trust instead of the system's; empty: the system's
 	MinVersion         uint16 // lowest TLS version as in crypto/tls; zero, and anything lower: TLS 1.2
 
-	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4). Several are separated by spaces;
-	// one must be in the relay's chain. Without CA the chain needs no known authority. Empty: no pin.
+	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4). Several are separated by
+	// spaces; one must be in the relay's chain. Without CA the chain needs no known authority. Empty: no pin.
 	Pin string
+
+	// TLSName is the name that the certificate must have, and that the handshake asks for (SNI). With TLSA
+	// records several names may be separated by spaces: one suffices, and the handshake asks for the first.
+	// Empty: Host.
+	TLSName string
+
+	// TLSA are the DANE records (RFC 7672) one of which the certificate must match: usage, selector, matching
+	// type and data in hexadecimal, several separated by commas. No known authority is needed. Empty: none.
+	TLSA string
 
 	Username string // empty: no login
 	Password string // for PLAIN and LOGIN
@@ -69,12 +78,13 @@ type Relay struct {
 	EHLOName     string
 	LocalAddress string // IP address to connect from; empty: the system's choice
 
-	// Proxy is the URL of a proxy: http or https (CONNECT), or socks5, with user:password if it needs them. The
-	// proxy resolves the relay's name, unless private addresses are refused (dialing.Guard.Target). CA may also
-	// sign the certificate of an https proxy. Empty: none.
+	// Proxy is the URL of a proxy: http or https (CONNECT), or socks5, with user:password if it needs them.
+	// The proxy resolves the relay's name, unless private addresses are refused (dialing.Guard.Target). CA
+	// may also sign the certificate of an https proxy. Empty: none.
 	Proxy string
 
-	// OperatorsOwn: the settings file names the relay, so its address may be private whatever Options.Guard says
+	// OperatorsOwn: the settings file names the relay, so its address may be private whatever Options.Guard
+	// says
 	OperatorsOwn bool
 
 	Connections           int // connections open at once; 0: 10
@@ -93,8 +103,8 @@ type Relay struct {
 // DefaultConnections are the connections to a relay that names no number.
 const DefaultConnections = 10
 
-// Reserved returns how many of a relay's connections bulk mail leaves to other mail: a fifth, at least one of
-// several.
+// Reserved returns how many of a relay's connections bulk mail leaves to other mail: a fifth, at least one
+// of several.
 func Reserved(connections int) int {
 	if connections < 2 {
 		return 0
@@ -140,6 +150,9 @@ func (r Relay) Check() error {
 	if err := r.checkPin(); err != nil {
 		return err
 	}
+	if err := r.checkTLSA(); err != nil {
+		return err
+	}
 	if err := CheckProxy(r.Proxy); err != nil {
 		return fmt.Errorf("%w: proxy %w", errRelay, err)
 	}
@@ -154,6 +167,20 @@ func (r Relay) checkPin() error {
 		return fmt.Errorf("%w: a pin needs TLS to be implicit or required, not %s", errRelay, r.TLS)
 	}
 	return CheckPin(r.Pin)
+}
+
+func (r Relay) checkTLSA() error {
+	switch {
+	case r.TLSName != strings.Join(strings.Fields(r.TLSName), " "):
+		return fmt.Errorf("%w: TLS names %q aren't separated by single spaces", errRelay, r.TLSName)
+	case r.TLSA == "":
+		return nil
+	case r.TLS != TLSImplicit && r.TLS != TLSRequired || r.Pin != "" || r.InsecureSkipVerify:
+		return fmt.Errorf("%w: TLSA records need TLS to be implicit or required, verified, and without a pin",
+			errRelay)
+	}
+	_, err := parseTLSA(r.TLSA)
+	return err
 }
 
 func (r Relay) checkAuthMethod() error {

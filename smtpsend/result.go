@@ -1,6 +1,9 @@
 package smtpsend
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // RecipientResult is the result for one recipient.
 type RecipientResult struct {
@@ -22,36 +25,19 @@ type Result struct {
 	RemoteAddress string // IP address and port of the relay, or of the proxy on the way to it
 	TLS           string // such as "TLS 1.3"; empty: the message went in clear
 	Reused        bool   // the connection had served a message before
+	TLSFailed     *Error // why the message went in clear although the relay offers TLS; nil: it didn't
 	Timings       Timings
 
 	// Dialogue is an excerpt of what was said, if a recipient did not get the message and a relay was dialed:
 	// its first and last lines, about 20 lines and 2 kB at most. It names recipients. It has neither the
-	// content nor credentials, and nothing that a server said before it has shown to be an SMTP server. None if
-	// every recipient got the message.
+	// content nor credentials, and nothing that a server said before it has shown to be an SMTP server. None
+	// if every recipient got the message.
 	Dialogue []DialogueLine
 }
 
-// Err is the error of the whole message: nil if a recipient was delivered, else the failure most worth
-// another attempt.
-func (r *Result) Err() error {
-	var worst *Error
-	for _, one := range r.Recipients {
-		switch {
-		case one.Err == nil:
-			return nil
-		case worst == nil, worst.Permanent() && !one.Err.Permanent(), !worst.InDoubt && one.Err.InDoubt:
-			worst = one.Err
-		}
-	}
-	if worst == nil {
-		return nil
-	}
-	return worst
-}
-
-// Timings is how long each part of the conversation took, summed over the transactions. A phase that did not
-// happen is zero. With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds the wait
-// for all of them.
+// Timings is how long each part of the conversation took, summed over the transactions. A phase that did
+// not happen is zero. With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds
+// the wait for all of them.
 type Timings struct {
 	Wait    time.Duration // for a free connection
 	Connect time.Duration // look-up, TCP and greeting
@@ -62,4 +48,29 @@ type Timings struct {
 	Data    time.Duration // DATA to 354
 	Body    time.Duration // writing the content, BeforeDot included
 	Dot     time.Duration // from the dot to its reply
+}
+
+// Err returns the error of the whole message: nil if one recipient was delivered, else the failure that is
+// most worth another attempt.
+func (r *Result) Err() error {
+	var worst *Error
+	rejected := true
+	for _, one := range r.Recipients {
+		switch {
+		case one.Err == nil:
+			return nil
+		case worst == nil, worst.Permanent() && !one.Err.Permanent(), !worst.InDoubt && one.Err.InDoubt:
+			worst = one.Err
+		}
+		rejected = rejected && one.Err.Phase == PhaseRcpt && one.Err.Code != 0
+	}
+	if worst == nil {
+		return refusal(nameEnvelope, "no recipients")
+	}
+	if rejected {
+		all := *worst
+		all.Err = errors.New("all recipients were rejected")
+		return &all
+	}
+	return worst
 }

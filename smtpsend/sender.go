@@ -103,7 +103,7 @@ func (s *Sender) Send(ctx context.Context, relay Relay, m Message) (Result, erro
 	d.record.reset()
 	s.records.Put(d.record)
 	s.metrics.observe(&d.result)
-	return d.result, d.err()
+	return d.result, d.result.Err()
 }
 
 // Verify connects, encrypts, logs in and quits, to test the relay's settings. The error is an *Error.

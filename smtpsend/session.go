@@ -23,10 +23,12 @@ type session struct {
 
 	name     string // in the relay's greeting
 	tls      string // version; empty: in clear
-	verified bool   // the relay was identified, by certificate or pin
+	verified bool   // the relay was identified, by certificate, pin or TLSA record
 	ext      extensions
 	timings  Timings // of connecting
 	release  func()  // by Options.Admit
+
+	tlsFailed *Error // why it is in clear although the relay offers TLS
 
 	record *recorder // of the message that opens it; nil: it is open, or nobody wants it
 

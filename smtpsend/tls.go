@@ -1,6 +1,7 @@
 package smtpsend
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -49,7 +50,7 @@ func (c *session) handshake(ctx context.Context) *Error {
 func (c *session) tlsConfig() (*tls.Config, error) {
 	r := &c.relay
 	config := &tls.Config{
-		ServerName:         r.Host,
+		ServerName:         r.tlsNames()[0],
 		MinVersion:         max(r.MinVersion, tls.VersionTLS12),
 		InsecureSkipVerify: r.InsecureSkipVerify || r.TLS == TLSOpportunistic && !r.hasCredentials(),
 	}
@@ -65,10 +66,21 @@ func (c *session) tlsConfig() (*tls.Config, error) {
 			return nil, err
 		}
 		config.InsecureSkipVerify = config.InsecureSkipVerify || r.CA == ""
-		config.VerifyConnection = func(cs tls.ConnectionState) error { return pins.verify(cs, r.Host) }
+		config.VerifyConnection = func(cs tls.ConnectionState) error { return pins.verify(cs, config.ServerName) }
+	}
+	if r.TLSA != "" {
+		records, err := parseTLSA(r.TLSA)
+		if err != nil {
+			return nil, err
+		}
+		config.InsecureSkipVerify = true
+		config.VerifyConnection = func(cs tls.ConnectionState) error { return records.verify(cs, r.tlsNames()) }
 	}
 	return config, nil
 }
+
+// tlsNames returns the names that the certificate may have; at least one.
+func (r Relay) tlsNames() []string { return strings.Fields(cmp.Or(r.TLSName, r.Host)) }
 
 // pins are the SHA-256 sums of public keys one of which the relay must hold.
 type pins [][sha256.Size]byte

@@ -1,5 +1,10 @@
-// Package maildns looks up what domains publish about their mail, and reads the tags of it. It keeps nothing
-// and sends no mail.
+// Package maildns looks up what domains publish about their mail, and reads the tags of it. It sends no
+// mail.
+//
+// A [Client] asks the machine's name servers itself, because Go's resolver doesn't say whether DNSSEC
+// proves an answer. It is the only part that keeps anything: answers, in memory, for five minutes at most.
+// It doesn't validate signatures; it believes the AD bit of a name server on this machine, or of one that
+// the operator trusts.
 package maildns
 
 import (
@@ -36,8 +41,8 @@ func TXT(ctx context.Context, r Resolver, name, version string) ([]string, error
 	}), UnlessMissing(err)
 }
 
-// DMARC returns the DMARC records of a domain, or of its organizational domain (RFC 7489 section 6.6.3), and
-// the name that has them. More than one counts as none.
+// DMARC returns the DMARC records of a domain, or of its organizational domain (RFC 7489 section 6.6.3),
+// and the name that has them. More than one counts as none.
 func DMARC(ctx context.Context, r Resolver, domain string) (name string, records []string, err error) {
 	names := []string{domain}
 	if whole, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil && whole != domain {

@@ -21,17 +21,24 @@ import (
 type Postfix struct {
 	Port int
 	CA   string // PEM certificate to trust, with Options.Login
+	host string
 	dir  string
 	mail string
 }
 
 // PostfixOptions are what a test wants of its Postfix.
 type PostfixOptions struct {
+	Host string // address to listen on; empty: 127.0.0.1
+	Port int    // 0: a free one of 127.0.0.1
+	// Chain is a key and its certificates in PEM. Postfix then offers STARTTLS to anybody.
+	Chain string
+	// Settings are more lines of main.cf.
+	Settings string
 	// Login makes it insist on STARTTLS and on one of these users and passwords. Nil: it serves anybody, in
 	// clear.
 	Login map[string]string
-	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it back.
-	// Nil: everybody has one.
+	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it
+	// back. Nil: everybody has one.
 	Users []string
 	// Transports are where mail for other domains goes, in the words of transport(5), such as
 	// lmtp:unix:/run/lmtp. Nil: nowhere.
@@ -81,7 +88,13 @@ smtpd_sasl_type = dovecot
 smtpd_sasl_path = inet:LOGIN
 `
 
-const services = `127.0.0.1:PORT inet n - n - - smtpd
+// offered are the settings added with Options.Chain.
+const offered = `smtpd_tls_security_level = may
+smtpd_tls_chain_files = DIR/etc/chain.pem
+smtpd_tls_received_header = yes
+`
+
+const services = `ADDRESS inet n - n - - smtpd
 pickup    unix n - n 60 1 pickup
 cleanup   unix n - n - 0 cleanup
 qmgr      unix n - n 300 1 qmgr
@@ -116,7 +129,11 @@ func StartPostfix(t *testing.T, o PostfixOptions) *Postfix {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Postfix{Port: testkit.FreePort(t), dir: dir, mail: filepath.Join(dir, "mail", "all")}
+	if o.Port == 0 {
+		o.Port = testkit.FreePort(t)
+	}
+	s := &Postfix{Port: o.Port, host: cmp.Or(o.Host, "127.0.0.1"), dir: dir, mail: filepath.Join(dir, "mail",
+		"all")}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s.lay(t, owner, o)
 	s.control(t, "start")
@@ -124,6 +141,8 @@ func StartPostfix(t *testing.T, o PostfixOptions) *Postfix {
 	s.await(t)
 	return s
 }
+
+func (s *Postfix) address() string { return net.JoinHostPort(s.host, strconv.Itoa(s.Port)) }
 
 // lay makes the directories and files of the instance.
 func (s *Postfix) lay(t *testing.T, owner *user.User, o PostfixOptions) {
@@ -149,6 +168,13 @@ func (s *Postfix) lay(t *testing.T, owner *user.User, o PostfixOptions) {
 		main, networks, login = settings+guarded, "", serveLogins(t, o.Login)
 		s.CA = s.certify(t)
 	}
+	if o.Chain != "" {
+		main += offered
+		if err := os.WriteFile(filepath.Join(s.dir, "etc", "chain.pem"), []byte(o.Chain), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	main += o.Settings
 	mailboxes, transports := "static:all/", map[string]string{}
 	if o.Users != nil {
 		boxes := map[string]string{}
@@ -162,8 +188,8 @@ func (s *Postfix) lay(t *testing.T, owner *user.User, o PostfixOptions) {
 	}
 	fill := strings.NewReplacer("MAILBOXES", mailboxes, "TRANSPORTS", inline(transports), "PIPE",
 		cmp.Or(o.Pipe, "/bin/false"),
-		"DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "PORT", strconv.Itoa(
-			s.Port), "NETWORKS", networks, "LOGIN", login)
+		"DIR", s.dir, "UID", owner.Uid, "GID", owner.Gid, "ADDRESS", s.address(), "NETWORKS", networks, "LOGIN",
+		login)
 	for name, text := range map[string]string{"main.cf": main, "master.cf": services} {
 		if err := os.WriteFile(filepath.Join(s.dir, "etc", name), []byte(fill.Replace(text)), 0o644); err != nil {
 			t.Fatal(err)
@@ -199,7 +225,7 @@ func (s *Postfix) await(t *testing.T) {
 	t.Helper()
 	late := time.Now().Add(30 * time.Second)
 	for {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
+		conn, err := net.Dial("tcp", s.address())
 		if err == nil {
 			_ = conn.Close()
 			return

@@ -39,6 +39,9 @@ type Options struct {
 	Password string   // for PLAIN and LOGIN
 	Token    string   // for XOAUTH2 and OAUTHBEARER
 
+	// Certificate is shown instead of one for the loopback addresses; nil: one is made.
+	Certificate *tls.Certificate
+
 	NoPipelining  bool
 	No8BitMIME    bool
 	NoUTF8        bool
@@ -93,7 +96,10 @@ func New(o Options) (*Server, error) {
 	if s.o.Respond == nil {
 		s.o.Respond = s.ByAddress
 	}
-	if o.Security != Clear {
+	switch {
+	case o.Certificate != nil:
+		s.certificate = &certificate{pair: *o.Certificate}
+	case o.Security != Clear:
 		var err error
 		if s.certificate, err = newCertificate(); err != nil {
 			return nil, fmt.Errorf("testsmtp: make a certificate: %w", err)
