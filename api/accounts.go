@@ -181,8 +181,9 @@ type Warmup struct {
 type Gateway struct {
 	Gateway      string      `json:"gateway" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
 	Name         string      `json:"name" maxLength:"256"`
-	Type         GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill" doc:"How it is spoken to: smtp (the default), the API of a provider, or http, an endpoint of your own; it can't be changed later"`
-	API          *GatewayAPI `json:"api,omitempty" doc:"Required with every type but smtp, whose fields (preset, host, port, secure, user, pass, tls, oauth2, localAddress, smtpEhloName) must be absent then"`
+	Type         GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"How it is spoken to: smtp (the default), the API of a provider, or http, an endpoint of your own; it can't be changed later"`
+	MX           *GatewayMX  `json:"mx,omitempty" doc:"Only with type mx"`
+	API          *GatewayAPI `json:"api,omitempty" doc:"Required with every type but smtp and mx. With every type but smtp, the fields of SMTP (preset, host, port, secure, user, pass, tls, oauth2, localAddress, smtpEhloName) must be absent"`
 	Preset       string      `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
 	Host         string      `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Required without a preset that names one"`
 	Port         int         `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
@@ -203,8 +204,9 @@ type Gateway struct {
 // pointer to nil (null in JSON) removes them.
 type GatewayPatch struct {
 	Name         *string      `json:"name,omitempty" maxLength:"256"`
-	Type         *GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill" doc:"Only the type that the gateway has"`
+	Type         *GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"Only the type that the gateway has"`
 	API          **GatewayAPI `json:"api,omitempty"`
+	MX           **GatewayMX  `json:"mx,omitempty"`
 	Preset       *string      `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
 	Host         *string      `json:"host,omitempty" maxLength:"256"`
 	Port         *int         `json:"port,omitempty" minimum:"1" maximum:"65535"`
@@ -308,7 +310,7 @@ func (p AccountPage) rows() ([]AccountInfo, string, int) { return p.Accounts, ""
 type VerifyRequest struct {
 	Account      string      `json:"account,omitempty" maxLength:"256" doc:"A stored account to try, instead of the settings below"`
 	Gateway      string      `json:"gateway,omitempty" maxLength:"256" doc:"A stored gateway to try, instead of the settings below"`
-	Type         GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill" doc:"How to speak to it: smtp when absent"`
+	Type         GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"How to speak to it: smtp when absent"`
 	API          *GatewayAPI `json:"api,omitempty" doc:"Required with every type but smtp; the fields of SMTP must be absent then"`
 	SMTP         *SMTPServer `json:"smtp,omitempty"`
 	OAuth2       *OAuth2     `json:"oauth2,omitempty"`

@@ -16,7 +16,21 @@ const (
 	GatewayBrevo     GatewayType = "brevo"
 	GatewayResend    GatewayType = "resend"
 	GatewayMandrill  GatewayType = "mandrill"
+	GatewayMX        GatewayType = "mx" // straight to the recipients' mail servers
 )
+
+// GatewayMX is how mail goes straight to the mail servers of its recipients.
+type GatewayMX struct {
+	Addresses []GatewaySource `json:"addresses,omitempty" maxItems:"64" doc:"IP addresses to send from; the system's choice when absent"`
+	TLS       string          `json:"tls,omitempty" enum:"opportunistic,required" doc:"required: a server without STARTTLS gets nothing; opportunistic when absent. DANE and MTA-STS apply anyway"`
+}
+
+// GatewaySource is an IP address to send from.
+type GatewaySource struct {
+	Address string `json:"address" maxLength:"64"`
+	Name    string `json:"name" maxLength:"253" doc:"Greets the servers. The PTR record of the address must have it, and its A or AAAA record the address"`
+	Weight  int    `json:"weight,omitempty" minimum:"1" maximum:"1000" doc:"Share of the recipients' domains; 1 when absent"`
+}
 
 // GatewayAPI is the access to the API of a provider, or to an endpoint of your own. Which fields a type has,
 // and which of them it needs, is in docs/gateways.md.

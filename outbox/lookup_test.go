@@ -81,7 +81,7 @@ func routed(t *testing.T, db *redisdb.DB, relay *testsmtp.Server) *Outbox {
 	t.Cleanup(func() { _ = sender.Close() })
 	tokens, err := oauth.New(db, ring, oauth.Options{})
 	must(err)
-	router, err := routing.New(routing.Parts{Transports: routing.NewTransports(sender, nil), Limits: bounds,
+	router, err := routing.New(routing.Parts{Transports: routing.NewTransports(sender, nil, nil), Limits: bounds,
 		Token:    tokens.Access,
 		Gateways: shared},
 		routing.Options{})

@@ -38,7 +38,7 @@ func setupCampaigns(t *testing.T, relay *testsmtp.Server) *world {
 	sender, err := smtpsend.New(smtpsend.Options{})
 	must(err)
 	t.Cleanup(func() { _ = sender.Close() })
-	router, err := routing.New(routing.Parts{Transports: routing.NewTransports(sender, nil), Limits: bounds,
+	router, err := routing.New(routing.Parts{Transports: routing.NewTransports(sender, nil, nil), Limits: bounds,
 		Token:    p.OAuth.Access,
 		Gateways: p.Gateways}, routing.Options{})
 	must(err)

@@ -19,7 +19,9 @@ import (
 )
 
 // isAPI reports whether the gateway is spoken to over the API of a provider, or of the user's own.
-func (s *Settings) isAPI() bool { return s.kind != "" && s.kind != api.GatewaySMTP }
+func (s *Settings) isAPI() bool {
+	return s.kind != "" && s.kind != api.GatewaySMTP && s.kind != api.GatewayMX
+}
 
 // target returns the settings of an API ready to use.
 func (s *Settings) target(id, record string, l api.Limits) apisend.Target {
@@ -67,7 +69,7 @@ var awsRegion = regexp.MustCompile(`^[a-z]{2,3}(-[a-z]+)+-[0-9]{1,2}$`)
 func (s *Settings) checkAPI(f *Faults) {
 	fields, known := apiTypes[s.kind]
 	if !known || !apisend.Known(s.kind) {
-		f.Add("type", "must be smtp, %s", strings.Join(typeNames(), ", "))
+		f.Add("type", "must be smtp, mx, %s", strings.Join(typeNames(), ", "))
 		return
 	}
 	a := s.api
@@ -99,6 +101,12 @@ func (s *Settings) checkAPI(f *Faults) {
 	if most := apisend.MostOfList(s.kind); a.Batch < 0 || a.Batch > most && slices.Contains(fields.has,
 		"batch") {
 		f.Add("api.batch", "must be 1 to %d with type %s", most, s.kind)
+	}
+	if s.limits != nil && s.limits.PerConnection != 0 {
+		f.Add("limits.perConnection", "must be absent with type %s", s.kind)
+	}
+	if s.mx != nil {
+		f.Add("mx", "must be absent with type %s", s.kind)
 	}
 	s.checkAbsent(f)
 }

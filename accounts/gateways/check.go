@@ -65,6 +65,8 @@ func (s *Settings) Check() fault.Fields {
 	case s.absent:
 	case s.isAPI():
 		s.checkAPI(&f)
+	case s.kind == api.GatewayMX:
+		s.checkMX(&f)
 	default:
 		if s.api != (api.GatewayAPI{}) {
 			f.Add("api", "must be absent with type smtp")
@@ -95,6 +97,7 @@ func (s *Store) Destinations(settings *Settings) fault.Fields {
 	}
 	switch {
 	case settings.absent:
+	case settings.kind == api.GatewayMX:
 	case settings.isAPI():
 		check("api.url", hostOf(settings.api.URL))
 	default:

@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/smtpsend/apisend"
+	"github.com/postroom/postroom/smtpsend/mxsend"
 )
 
 // Relay is a relay ready to use. It holds secrets in clear: it is for sending, not for showing.
@@ -24,7 +25,8 @@ type Relay struct {
 	Gateway string          // id of the gateway; empty: an account's own relay
 	Type    api.GatewayType // empty: smtp
 	SMTP    smtpsend.Relay  // of the type smtp
-	API     apisend.Target  // of all others
+	API     apisend.Target  // of the types with an API
+	MX      mxsend.Target   // of the type mx
 	// gets access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
 	OAuth     *oauth.Client
 	OAuthUser string // the mailbox to log in as with OAuth, also in Relay.Username; empty without
@@ -55,6 +57,9 @@ func (p Path) Check() fault.Fields {
 // Apply makes a relay be reached by this path. The relay's password goes through a message's proxy only under
 // TLS that was verified: who may send may not learn it.
 func (p Path) Apply(r *Relay) {
+	if r.Type == api.GatewayMX {
+		return // it has its own addresses, and goes through no proxy
+	}
 	if !r.IsSMTP() {
 		r.API.Proxy = cmp.Or(p.Proxy, r.API.Proxy)
 		return
@@ -73,6 +78,8 @@ func (p Path) Apply(r *Relay) {
 // Host returns the address of the relay for display: its host, with a port where the settings have one.
 func (r Relay) Host() string {
 	switch {
+	case r.Type == api.GatewayMX:
+		return "the recipients' servers"
 	case !r.IsSMTP():
 		return r.API.Host()
 	case r.SMTP.Port == 0:
@@ -81,13 +88,20 @@ func (r Relay) Host() string {
 	return net.JoinHostPort(r.SMTP.Host, strconv.Itoa(r.SMTP.Port))
 }
 
+// mostDirect is how many messages a process has under way to servers of recipients. Each is to other ones, and
+// may wait for minutes.
+const mostDirect = 200
+
 // IsSMTP reports whether the relay speaks SMTP.
 func (r Relay) IsSMTP() bool { return r.Type == "" || r.Type == api.GatewaySMTP }
 
 // Most returns how many connections a process may have to the relay, or requests under way.
 func (r Relay) Most() int {
-	if r.IsSMTP() {
+	switch {
+	case r.IsSMTP():
 		return cmp.Or(r.SMTP.Connections, smtpsend.DefaultConnections)
+	case r.Type == api.GatewayMX:
+		return mostDirect
 	}
 	return r.API.Most()
 }
@@ -117,6 +131,9 @@ func (r Relay) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 func (s *Settings) Relay(record string) Relay {
 	_, id, _ := strings.Cut(record, ":")
 	p, l := s.preset(), s.Limits()
+	if s.kind == api.GatewayMX {
+		return Relay{Type: s.kind, MX: s.direct(id, l)}
+	}
 	if s.isAPI() {
 		return Relay{Type: s.kind, API: s.target(id, record, l), Connections: l.Connections}
 	}

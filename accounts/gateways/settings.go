@@ -16,7 +16,8 @@ type Settings struct {
 	ehloName     string
 
 	kind api.GatewayType // empty: smtp
-	api  api.GatewayAPI  // of all other types
+	api  api.GatewayAPI  // of the types with an API
+	mx   *api.GatewayMX  // of the type mx; nil: nothing is set
 
 	absent bool // the account has no relay of its own
 	// prefixes of the fields of server and of its credentials in the API: "smtp." and "smtp.auth.", or empty
@@ -45,7 +46,7 @@ func ofGateway(g api.Gateway) *Settings {
 		},
 		oauth: g.OAuth2, limits: g.Limits, proxy: g.Proxy, localAddress: g.LocalAddress, ehloName: g.SMTPEhloName,
 	}
-	if g.API != nil {
+	if s.mx = g.MX; g.API != nil {
 		s.api = *g.API
 	}
 	return s

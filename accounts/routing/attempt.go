@@ -157,7 +157,8 @@ func (a *attempt) secondChance(ctx context.Context, c candidate, relay gateways.
 
 // once sends to a relay, unless the login has failed already.
 func (a *attempt) once(ctx context.Context, c candidate, relay gateways.Relay, failure *smtpsend.Error) Try {
-	t := Try{Gateway: c.Gateway, Host: c.Host(), Address: relay.SMTP.LocalAddress, Start: a.now()}
+	t := Try{Gateway: c.Gateway, Direct: c.Type == api.GatewayMX, Host: c.Host(),
+		Address: relay.SMTP.LocalAddress, Start: a.now()}
 	m := a.results.message()
 	m.Bulk, m.Patience = a.d.Lane == api.Bulk, linePatience
 	if failure != nil {

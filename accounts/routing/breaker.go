@@ -8,6 +8,7 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/smtpsend/apisend"
+	"github.com/postroom/postroom/smtpsend/mxsend"
 )
 
 const (
@@ -41,11 +42,12 @@ type breaker struct {
 type settings struct {
 	relay smtpsend.Relay
 	api   apisend.Target
+	mx    mxsend.Target
 	oauth oauth.Client
 }
 
 func settingsOf(r gateways.Relay) settings {
-	s := settings{relay: r.SMTP, api: r.API}
+	s := settings{relay: r.SMTP, api: r.API, mx: r.MX}
 	if r.OAuth != nil {
 		s.oauth = *r.OAuth
 	}

@@ -47,7 +47,7 @@ func setup(t *testing.T) *world {
 	w.tokens = &fakeTokens{token: "t1"}
 	w.gateways = &fakeGateways{known: map[string]gateways.Relay{}}
 	var err error
-	w.Router, err = New(Parts{Transports: NewTransports(w.relays, nil), Limits: w.limits,
+	w.Router, err = New(Parts{Transports: NewTransports(w.relays, nil, nil), Limits: w.limits,
 		Token: w.tokens.Access, Gateways: w.gateways},
 		Options{
 			Now: func() time.Time { return w.at }, Random: func() float64 { return w.draw }, Registry: w.registry,

@@ -23,7 +23,7 @@ func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
 	default:
 		a.breakers.unused(p)
 	}
-	if wait, ok := asksToSlowDown(t.Result); ok {
+	if wait, ok := asksToSlowDown(t); ok {
 		if err := a.Limits.Throttled(ctx, c.scope, wait); err != nil {
 			a.log.WarnContext(ctx, "relay not slowed down", "relay", c.scope, "error", err)
 		}
@@ -79,6 +79,10 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 			return delivered, nil
 		case stopped && e.Code == 0: // our doing
 		case e.Uncarried(): // it says nothing about the relay
+		case t.ofDestination(e): // nor does this: other destinations may be well
+			if what == broken {
+				what = refused
+			}
 		case e.Verdict == smtpsend.Throttle && e.Scope != smtpsend.ScopeRecipient &&
 			e.Scope != smtpsend.ScopeMessage:
 			what, why = slowed, e
@@ -97,12 +101,17 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	return what, why
 }
 
+// ofDestination reports whether a failure is that of one recipient's servers.
+func (t Try) ofDestination(e *smtpsend.Error) bool {
+	return t.Direct && e.Scope == smtpsend.ScopeDestination
+}
+
 // endingOf returns how a try ended for its turn.
 func endingOf(t Try, stopped bool) ending {
 	how := unasked
 	for _, r := range t.Result.Recipients {
 		switch e := r.Err; {
-		case e == nil || e.Code != 0:
+		case e == nil || e.Code != 0 || t.ofDestination(e):
 			return replied
 		case stopped || e.Phase == smtpsend.PhaseCheck: // our doing
 		case e.Timeout():
@@ -115,13 +124,13 @@ func endingOf(t Try, stopped bool) ending {
 }
 
 // asksToSlowDown reports whether a relay said that it gets too much mail, and the longest wait it asked for.
-func asksToSlowDown(r smtpsend.Result) (time.Duration, bool) {
+func asksToSlowDown(t Try) (time.Duration, bool) {
 	var wait time.Duration
 	asks := false
-	for _, got := range r.Recipients {
+	for _, got := range t.Result.Recipients {
 		e := got.Err
 		if e == nil || e.Verdict != smtpsend.Throttle || e.Code == 0 || e.Scope == smtpsend.ScopeRecipient ||
-			e.Scope == smtpsend.ScopeMessage {
+			e.Scope == smtpsend.ScopeMessage || t.ofDestination(e) {
 			continue
 		}
 		asks, wait = true, max(wait, e.RetryAfter)

@@ -117,6 +117,7 @@ type Dispatch struct {
 // Try is one relay that was tried.
 type Try struct {
 	Gateway    string // empty: the account's own relay
+	Direct     bool   // straight to the recipients' servers, so that a failure may be one destination's
 	Host       string // with port, where the settings have one
 	Address    string // local IP address to connect from; empty: the system's choice
 	Start, End time.Time

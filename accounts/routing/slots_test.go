@@ -176,7 +176,7 @@ func TestAStallRestsTheRelay(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := setup(t)
-			w.Transports = NewTransports(sender, nil)
+			w.Transports = NewTransports(sender, nil, nil)
 			relay := own()
 			relay.SMTP.Host, relay.SMTP.Port = server.Host(), server.Port()
 			for range failuresToRest {

@@ -32,7 +32,7 @@ func real(t *testing.T, o smtpsend.Options) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sender.Close() })
-	w.Transports = NewTransports(sender, nil)
+	w.Transports = NewTransports(sender, nil, nil)
 	w.Limits = w.realLimits(t)
 	return w
 }

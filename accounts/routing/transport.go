@@ -8,6 +8,7 @@ import (
 	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/smtpsend/apisend"
+	"github.com/postroom/postroom/smtpsend/mxsend"
 )
 
 // Transport hands one message to one relay. It does not retry.
@@ -36,10 +37,13 @@ type Sender interface {
 	Verify(ctx context.Context, relay smtpsend.Relay) error
 }
 
-// NewTransports returns the transports of SMTP, and of the APIs of providers; without a sender for these,
-// only that of SMTP.
-func NewTransports(overSMTP Sender, overAPI *apisend.Sender) Transports {
+// NewTransports returns the transports of SMTP, of the APIs of providers, and of direct delivery; those without
+// a sender are missing.
+func NewTransports(overSMTP Sender, overAPI *apisend.Sender, direct *mxsend.Sender) Transports {
 	all := Transports{api.GatewaySMTP: smtpTransport{overSMTP}}
+	if direct != nil {
+		all[api.GatewayMX] = mxTransport{direct}
+	}
 	if overAPI != nil {
 		for _, t := range apisend.Types() {
 			all[t] = apiTransport{overAPI}
@@ -91,4 +95,16 @@ func (t apiTransport) Send(ctx context.Context, to gateways.Relay, m smtpsend.Me
 
 func (t apiTransport) Verify(ctx context.Context, to gateways.Relay) error {
 	return t.sender.Verify(ctx, to.API)
+}
+
+// mxTransport is the transport straight to the recipients' mail servers.
+type mxTransport struct{ sender *mxsend.Sender }
+
+func (t mxTransport) Send(ctx context.Context, to gateways.Relay, m smtpsend.Message) (smtpsend.Result,
+	error) {
+	return t.sender.Send(ctx, to.MX, m)
+}
+
+func (t mxTransport) Verify(ctx context.Context, to gateways.Relay) error {
+	return t.sender.Verify(ctx, to.MX)
 }
