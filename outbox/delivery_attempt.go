@@ -293,6 +293,9 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 	m.From, m.ReturnPath = d.returnPaths(c)
 	if c.unrecorded() {
 		m.BeforeDot = func(ctx context.Context, _ []string) error {
+			if c.marked {
+				return nil // by the request before, which is repeated
+			}
 			err := c.marks.Mark(ctx)
 			c.marked = err == nil
 			return err

@@ -258,19 +258,12 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	if err != nil {
 		return (&Lack{Gateway: d.t.ID, Why: "makes no request: " + err.Error()}).uncarried()
 	}
-	out := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, false))
+	out := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to))
 	if out.reused && out.err != nil && ctx.Err() == nil {
-		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, false)) // the connection had ended before
+		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to)) // the connection had ended before
 	}
-	for _, pause := range doubtWaits {
-		if q.key == "" || !d.inDoubt(out) || !d.s.o.Wait(ctx, pause) {
-			break
-		}
-		d.s.metrics.repeats.Inc()
-		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, true))
-		if out.err != nil && !out.err.InDoubt {
-			out.err = (&exchange{method: http.MethodPost}).doubt(out.err) // the request before may have been taken
-		}
+	if q.key != "" && d.inDoubt(out) {
+		out = d.repeat(ctx, q, g, out)
 	}
 	d.result.Timings.Body += out.body
 	d.result.Timings.Dot += out.dot
@@ -280,6 +273,34 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 		return d.forAll(out.err)
 	}
 	return d.judge(out.x)
+}
+
+// repeat repeats a request in doubt with its key until an answer settles the doubt.
+func (d *delivery) repeat(ctx context.Context, q request, g group, doubt sent) sent {
+	for _, pause := range doubtWaits {
+		if !d.s.o.Wait(ctx, pause) {
+			break
+		}
+		d.s.metrics.repeats.Inc()
+		if again := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, g.all())); d.settles(again) {
+			return again
+		}
+	}
+	return doubt
+}
+
+// settles reports whether an answer tells what became of the request before it, which had the same key: the
+// provider took it, or judges it now. One that is about the gateway says nothing of that.
+func (d *delivery) settles(out sent) bool {
+	if out.err != nil {
+		return false
+	}
+	a := d.a.read(out.x)
+	if a.unreadable {
+		return false
+	}
+	return a.refusal == nil || a.refusal.scope != smtpsend.ScopeAccount &&
+		a.refusal.scope != smtpsend.ScopeConnection && a.refusal.verdict != smtpsend.Soft
 }
 
 // inDoubt reports whether it is not known if a request was taken.
