@@ -45,6 +45,8 @@ func TestRefusals(t *testing.T) {
 		{"too large", fault.New(fault.TooLarge, "", "Too large"), "552 5.3.4 Too large"},
 		{"key used before", fault.New(fault.Unprocessable, "IdempotencyKeyReused",
 			"Key was used with another body"), "550 5.5.0 Key was used with another body"},
+		{"no gateway can carry it", fault.New(fault.Unprocessable, "MessageNotCarried",
+			"No gateway of the account can carry the message"), "550 5.5.0 No gateway of the account can carry the message"},
 		{"gateway", fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", "jörg"),
 			`550 5.5.4 No gateway with id "j\?rg"`},
 		{"account deleted", fault.New(fault.NotFound, "AccountNotFound", "x"),
