@@ -171,7 +171,7 @@ func (r *Router) Answers(scope string) bool {
 // Instead returns the scope of the relay that serves an account's mail of a lane while another one, by its
 // scope, does not answer; empty: there is none, or it has no room soon.
 func (r *Router) Instead(account accounts.Sender, lane api.Lane, scope string) string {
-	for _, c := range order(account.ID, serving(account.Relays, lane), r.random) {
+	for _, c := range order(account.ID, Serving(account.Relays, lane), r.random) {
 		k, full := r.fullRelays.find(c.scope+string(lane), r.now())
 		full = full && k.until.Sub(r.now()) > firstRest // noSlot judges likewise
 		if c.scope != scope && !full && r.Answers(c.scope) {
@@ -223,7 +223,7 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 func (r *Router) Relays(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) (
 	[]gateways.Relay, error) {
 	if gateway == "" {
-		return serving(account.Relays, cmp.Or(lane, api.Transactional)), nil
+		return Serving(account.Relays, cmp.Or(lane, api.Transactional)), nil
 	}
 	route, err := r.Gateways.Resolve(ctx, gateway)
 	if err != nil {

@@ -3,9 +3,11 @@ package testapi
 import (
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -198,6 +200,7 @@ func (c *call) brevoTake(m brevoMessage, v brevoMail, id string) {
 	if m.Versions != nil {
 		fill = filler("{{params.", "}}", v.Params)
 	}
+	v.To, v.Cc, m.Sender = brevoNames(v.To), brevoNames(v.Cc), brevoNames([]person{m.Sender})[0]
 	out := content{from: m.Sender.String(), subject: fill.Replace(v.Subject), text: fill.Replace(v.Text),
 		html: fill.Replace(v.HTML), to: people(v.To), cc: people(v.Cc), headers: pairs(v.Headers), raw: true}
 	if v.ReplyTo != nil {
@@ -212,4 +215,19 @@ func (c *call) brevoTake(m brevoMessage, v brevoMail, id string) {
 			c.later(d, p.Email)
 		}
 	}
+}
+
+// brevoNames are names as Brevo writes them: it drops those with punctuation and letters beyond ASCII, and
+// lets encoded words pass.
+func brevoNames(list []person) []person {
+	list = slices.Clone(list)
+	for i, p := range list {
+		if strings.ContainsAny(p.Name, ",;:()<>@") && strings.ContainsFunc(p.Name, func(r rune) bool { return r > '~' }) {
+			list[i].Name = ""
+		}
+		if decoded, err := new(mime.WordDecoder).DecodeHeader(p.Name); err == nil && decoded != p.Name {
+			list[i].Name = decoded
+		}
+	}
+	return list
 }

@@ -187,6 +187,9 @@ func (e *sendgridErrors) content(m sendgridMessage) {
 			e.add(fmt.Sprintf("content.%d.value", i), "The content value must be a string at least one character in "+
 				"length.")
 		}
+		if strings.ContainsAny(part.Type, ";,\r\n") {
+			e.add(fmt.Sprintf("content.%d.type", i), "Cannot contain ';', or CRLF characters.")
+		}
 		if now < last || part.Type == "" {
 			e.add("content", "If present, text/plain must be first, followed by text/html, followed by any other.")
 		}
@@ -202,6 +205,9 @@ func (e *sendgridErrors) content(m sendgridMessage) {
 	for i, a := range m.Attachments {
 		if _, ok := decoded(a.Content); !ok || a.Filename == "" {
 			e.add(fmt.Sprintf("attachments.%d.content", i), "The attachment content must be base64 encoded.")
+		}
+		if strings.ContainsAny(a.Type, ";,\r\n") {
+			e.add(fmt.Sprintf("attachments.%d.type", i), "The type cannot contain ';', or CRLF characters.")
 		}
 	}
 	seen := map[string]bool{}

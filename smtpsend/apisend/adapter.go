@@ -22,8 +22,8 @@ type adapter struct {
 	size  int64               // bytes of a message, as MIME; 0: any number
 	apart bool                // it takes parts instead of MIME: mail.parts is set
 	tls   bool                // it can require TLS for a message
-	// returns what of a message the API can't carry, to be said after "it has"; empty: nothing. nil: it
-	// carries any
+	// returns what of a message the API can't carry, to be said after "it has", with the field of a submit in
+	// front, as in "attachments: an empty attachment"; empty: nothing. nil: it carries any
 	lacks func(Target, *mail) string
 	// makes a request; it may be repeated with the same bytes
 	request func(Target, *mail, group) (request, error)

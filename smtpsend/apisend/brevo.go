@@ -68,15 +68,15 @@ func brevoLacks(_ Target, m *mail) string {
 	}
 	switch {
 	case len(c.inline) > 0:
-		return "an inline image"
+		return "attachments: an inline image"
 	case len(c.replyTo) > 1:
-		return "several Reply-To"
+		return "replyTo: several Reply-To"
 	case len(c.replyTo) == 1 && brevoMangles(c.replyTo[0].Name):
-		return "a Reply-To whose name has both punctuation and letters beyond ASCII"
+		return "replyTo: a Reply-To whose name has both punctuation and letters beyond ASCII"
 	}
 	for _, f := range c.header {
 		if !f.isASCII() {
-			return "the header field " + f.name + ", which isn't ASCII"
+			return "headers: the header field " + f.name + ", which isn't ASCII"
 		}
 	}
 	for _, f := range c.files {
@@ -92,14 +92,14 @@ func brevoLacksFile(f file) string {
 	charset := strings.ToLower(params["charset"])
 	switch {
 	case len(f.content) == 0:
-		return "an empty attachment"
+		return "attachments: an empty attachment"
 	case !f.asciiName():
-		return "an attachment whose name isn't ASCII"
+		return "attachments: an attachment whose name isn't ASCII"
 	case !slices.Contains(brevoExtensions, strings.ToLower(path.Ext(f.name))) || !f.typeMatchesName():
-		return "an attachment whose name doesn't end with an extension that Brevo knows for its type"
+		return "attachments: an attachment whose name doesn't end with an extension that Brevo knows for its type"
 	case strings.HasPrefix(f.kind, "text/") && !isASCII(string(f.content)) &&
 		(charset != "" && charset != "utf-8" || !utf8.Valid(f.content)):
-		return "a text attachment that isn't in UTF-8"
+		return "attachments: a text attachment that isn't in UTF-8"
 	}
 	return ""
 }

@@ -22,25 +22,25 @@ func people(list []message.Address) []person {
 }
 
 // missing names what an API requires and the message doesn't have, or what it has no field for: a subject, a
-// text, a Sender, or two header fields of one name. reserved are the names of fields that the provider writes
+// text, a Sender, or two header fields of one name, as adapter.lacks does. reserved are the names of fields that the provider writes
 // or acts on, in lower case. It returns "" if there is nothing.
 func (c content) missing(reserved ...string) string {
 	switch {
 	case c.subject == "":
-		return "no subject"
+		return "subject: no subject"
 	case c.text == "" && c.html == "":
-		return "no text"
+		return "text: no text"
 	case c.sender.Address != "":
-		return "a Sender who isn't the author"
+		return "headers: a Sender who isn't the author"
 	}
 	var seen []string
 	for _, f := range c.header {
 		name := strings.ToLower(f.name)
 		switch {
 		case slices.Contains(reserved, name):
-			return "the header field " + f.name
+			return "headers: the header field " + f.name
 		case slices.Contains(seen, name):
-			return "two header fields " + f.name
+			return "headers: two header fields " + f.name
 		}
 		seen = append(seen, name)
 	}
@@ -68,7 +68,7 @@ func (m *mail) wide() string {
 		}
 	}
 	if i := slices.IndexFunc(all, func(a string) bool { return !isASCII(a) }); i >= 0 {
-		return "an address that isn't ASCII"
+		return "to: an address that isn't ASCII"
 	}
 	return ""
 }

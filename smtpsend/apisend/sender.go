@@ -184,8 +184,8 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 	if err := d.m.Check(); err != nil {
 		return err
 	}
-	if err := d.a.fits(d.t, d.m.Body.Size()); err != nil {
-		return err
+	if lack := d.a.fits(d.t, d.m.Body.Size()); lack != nil {
+		return lack.uncarried()
 	}
 	content, err := d.m.Body.Open(ctx)
 	if err == nil {
@@ -196,7 +196,7 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 		return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Soft,
 			Scope: smtpsend.ScopeMessage, Err: fmt.Errorf("read the content: %w", err)}
 	}
-	return d.a.carries(d.t, d.m)
+	return d.a.carries(d.t, d.m).uncarried()
 }
 
 // mostRounds bounds the rounds of requests after answers that refused recipients because of others. It is
@@ -267,7 +267,7 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	d.m.key = d.key(to)
 	q, err := d.a.request(d.t, d.m, g)
 	if err != nil {
-		return uncarried(d.t, "%w", err)
+		return (&Lack{Gateway: d.t.ID, Why: "makes no request: " + err.Error()}).uncarried()
 	}
 	out := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to))
 	if out.reused && out.err != nil && ctx.Err() == nil {

@@ -79,11 +79,11 @@ func sendGridLacks(_ Target, m *mail) string {
 	for _, f := range append(slices.Clone(c.files), c.inline...) {
 		switch {
 		case f.name == "" || len(f.content) == 0:
-			return "an attachment without a name or without content"
+			return "attachments: an attachment without a name or without content"
 		case !f.asciiName():
-			return "an attachment whose name isn't ASCII"
+			return "attachments: an attachment whose name isn't ASCII"
 		case strings.HasPrefix(f.kind, "text/") && !isASCII(string(f.content)):
-			return "a text attachment that isn't ASCII" // its charset may be lost
+			return "attachments: a text attachment that isn't ASCII" // its charset may be lost
 		}
 	}
 	return m.wide()
