@@ -37,7 +37,8 @@ type adapter struct {
 	remembers time.Duration
 	// a harmless request that shows whether the key is good
 	check func(Target) request
-	// says what its answer means; nil: it is good. A nil function judges by the status
+	// says what its answer with 2xx means; nil: it is good. A nil function takes any. Other answers are read as
+	// those to a message
 	checked func(*exchange) *refusal
 	// says whether a refusal of the check shows that the key is good; nil: none does
 	fine func(*exchange) bool

@@ -129,22 +129,29 @@ func (s *Sender) Verify(ctx context.Context, t Target) error {
 	if out.err != nil {
 		return out.err
 	}
-	x := out.x
-	if a.checked != nil {
-		if r := a.checked(x); r != nil {
-			return x.failure(*r)
-		}
-	}
-	if x.ok() || a.fine != nil && a.fine(x) {
-		return nil
-	}
-	if r := a.read(x).refusal; r != nil && r.scope == smtpsend.ScopeAccount {
-		return x.failure(*r)
-	}
-	if m, known := byStatus(x.status, true); known {
-		return x.failure(refusal{meaning: m, text: http.StatusText(x.status)})
+	if r := out.x.checked(); r != nil {
+		return out.x.failure(*r)
 	}
 	return nil
+}
+
+// checked returns what the answer to a check says against the account; nil: nothing.
+func (x *exchange) checked() *refusal {
+	a := x.adapter
+	switch {
+	case a.fine != nil && a.fine(x), x.ok() && a.checked == nil:
+		return nil
+	case x.ok():
+		return a.checked(x)
+	}
+	if said := a.read(x); said.refusal != nil && !said.unreadable {
+		return said.refusal
+	}
+	m, known := byStatus(x.status, true)
+	if !known {
+		m = laterMessage
+	}
+	return &refusal{meaning: m, text: http.StatusText(x.status)}
 }
 
 // delivery is one call of Send.
