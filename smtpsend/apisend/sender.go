@@ -41,6 +41,7 @@ type Options struct {
 type Sender struct {
 	o       Options
 	slots   slots
+	batches batches
 	metrics *metrics
 
 	mu      sync.Mutex
@@ -60,7 +61,8 @@ func New(o Options) (*Sender, error) {
 	if o.Wait == nil {
 		o.Wait = wait
 	}
-	s := &Sender{o: o, slots: slots{all: map[Target]*slot{}}, clients: map[string]*http.Client{}}
+	s := &Sender{o: o, slots: slots{all: map[Target]*slot{}}, clients: map[string]*http.Client{},
+		batches: batches{open: map[batchKey]*batch{}}}
 	var err error
 	s.metrics, err = telemetry.Try(func() *metrics { return newMetrics(o.Registry) })
 	return s, err
@@ -242,35 +244,24 @@ func (d *delivery) announce(ctx context.Context) *smtpsend.Error {
 // doubtWaits are the waits before a request in doubt is repeated with its key.
 var doubtWaits = []time.Duration{0, time.Second, 5 * time.Second}
 
-// send sends one request, and records its results. It returns the error of a gateway that need not be asked
-// again for the others.
+// send sends the message to some recipients, and records their results. It returns the error of a gateway that
+// need not be asked again for the others.
 func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	to := g.all()
-	begun := time.Now()
-	leave, failure := d.s.enter(ctx, d.t, d.m.Message)
-	d.result.Timings.Wait += time.Since(begun)
-	if failure != nil {
-		return failure
-	}
-	defer leave()
 	d.m.key = d.key(to)
 	q, err := d.a.request(d.t, d.m, g)
 	if err != nil {
 		return uncarried(d.t, "%w", err)
 	}
-	out := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, false))
-	if out.reused && out.err != nil && ctx.Err() == nil {
-		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, false)) // the connection had ended before
+	var out sent
+	if d.lists(q) {
+		out = d.s.gather(d.t, &member{ctx: ctx, m: d.m.Message, q: q, group: g}, d.m.parts.from.Address)
+	} else {
+		out = d.alone(ctx, q, g)
 	}
-	for _, pause := range doubtWaits {
-		if q.key == "" || !d.inDoubt(out) || !d.s.o.Wait(ctx, pause) {
-			break
-		}
-		d.s.metrics.repeats.Inc()
-		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to, true))
-		if out.err != nil && !out.err.InDoubt {
-			out.err = (&exchange{method: http.MethodPost}).doubt(out.err) // the request before may have been taken
-		}
+	d.result.Timings.Wait += out.wait
+	if out.unsent != nil {
+		return out.unsent
 	}
 	d.result.Timings.Body += out.body
 	d.result.Timings.Dot += out.dot
@@ -282,13 +273,60 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	return d.judge(out.x)
 }
 
-// inDoubt reports whether it is not known if a request was taken.
-func (d *delivery) inDoubt(out sent) bool {
-	if out.err != nil {
-		return out.err.InDoubt
+// lists reports whether a request may be one with other messages. One whose attempt before was in doubt goes
+// alone where keys are remembered: it needs the same key.
+func (d *delivery) lists(q request) bool {
+	return d.t.list() > 1 && q.item != nil && (d.a.remembers == 0 || !d.m.Labels.Doubted)
+}
+
+// alone sends a request for which nobody waits but the caller.
+func (d *delivery) alone(ctx context.Context, q request, g group) sent {
+	begun := time.Now()
+	leave, failure := d.s.enter(ctx, d.t, d.m.Message)
+	if failure != nil {
+		return sent{wait: time.Since(begun), unsent: failure}
 	}
-	_, known := byStatus(out.x.status, false)
-	return d.a.read(out.x).unreadable && !known
+	defer leave()
+	waited := time.Since(begun)
+	out := d.s.deliver(ctx, d.t, q, g, func(repeated bool) func(context.Context) error {
+		return marksOf(d.m.Message, g.all(), repeated)
+	})
+	out.wait = waited
+	return out
+}
+
+// deliver sends a request with its marks. It sends it once more over another connection if the first one had
+// ended, and with its key while it is in doubt.
+func (s *Sender) deliver(ctx context.Context, t Target, q request, g group,
+	marks func(repeated bool) func(context.Context) error) sent {
+	out := s.try(ctx, t, q, g, marks(false))
+	if out.reused && out.err != nil && ctx.Err() == nil {
+		out = s.try(ctx, t, q, g, marks(false)) // the connection had ended before
+	}
+	for _, pause := range doubtWaits {
+		if q.key == "" || !out.inDoubt(q.list) || !s.o.Wait(ctx, pause) {
+			break
+		}
+		s.metrics.repeats.Inc()
+		out = s.try(ctx, t, q, g, marks(true))
+		if out.err != nil && !out.err.InDoubt {
+			out.err = (&exchange{method: http.MethodPost}).doubt(out.err) // the request before may have been taken
+		}
+	}
+	return out
+}
+
+// inDoubt reports whether it is not known if a request was taken. list says that it had several messages.
+func (o sent) inDoubt(list bool) bool {
+	if o.err != nil {
+		return o.err.InDoubt
+	}
+	if list && o.x.ok() {
+		_, readable := o.x.adapter.list.split(o.x)
+		return !readable
+	}
+	_, known := byStatus(o.x.status, false)
+	return o.x.adapter.read(o.x).unreadable && !known
 }
 
 // key names a request in a way that another one never has: by the message, the recipients, and how many
