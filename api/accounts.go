@@ -308,6 +308,8 @@ func (p AccountPage) rows() ([]AccountInfo, string, int) { return p.Accounts, ""
 type VerifyRequest struct {
 	Account      string      `json:"account,omitempty" maxLength:"256" doc:"A stored account to try, instead of the settings below"`
 	Gateway      string      `json:"gateway,omitempty" maxLength:"256" doc:"A stored gateway to try, instead of the settings below"`
+	Type         GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill" doc:"How to speak to it: smtp when absent"`
+	API          *GatewayAPI `json:"api,omitempty" doc:"Required with every type but smtp; the fields of SMTP must be absent then"`
 	SMTP         *SMTPServer `json:"smtp,omitempty"`
 	OAuth2       *OAuth2     `json:"oauth2,omitempty"`
 	Proxy        string      `json:"proxy,omitempty" maxLength:"2048"`

@@ -11,13 +11,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/schedule"
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/templates/render"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // ownNames matches the variables of a subscriber that are empty if the subscriber lacks them, and so never
@@ -190,10 +195,13 @@ func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) e
 		return err
 	}
 	e.judge(written, mailing.Content().Source)
+	relays, err := e.campaigns.Relays(ctx, mailing.Account(), e.one.Gateway, api.Bulk)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	e.carried(relays, written)
 	if first {
-		if err := e.time(ctx, mailing); err != nil {
-			return err
-		}
+		e.time(relays, mailing.Account())
 	}
 	if e.outside {
 		return e.ask(ctx, mailing, written, content, people[:1])
@@ -203,9 +211,10 @@ func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) e
 
 // sample is a mail that was written to see what is in it.
 type sample struct {
-	words   render.Mail
-	raw     []byte
-	captive map[string]bool // parts that show somebody no way to unsubscribe
+	words    render.Mail
+	raw      []byte
+	envelope message.Envelope
+	captive  map[string]bool // parts that show somebody no way to unsubscribe
 }
 
 // write writes the mail to people, and finds what they lack. It returns one of the mails, and what is wrong
@@ -240,7 +249,7 @@ func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []
 				captive[part] = true
 			}
 			if found == nil {
-				found = &sample{words: words, raw: composed.Raw, captive: captive}
+				found = &sample{words: words, raw: composed.Raw, envelope: composed.Envelope, captive: captive}
 			}
 		}
 	}
@@ -275,13 +284,20 @@ func (e *precheck) judge(m *sample, source render.Source) {
 	}
 }
 
-// time says how long the campaign takes at least, with its rate and through the limits of its relays.
-func (e *precheck) time(ctx context.Context, mailing *outbox.Mailing) error {
-	account := mailing.Account()
-	relays, err := e.campaigns.Relays(ctx, account, e.one.Gateway, api.Bulk)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return err
+// carried names the gateways that can't carry the mail. It is a fault if none can.
+func (e *precheck) carried(relays []gateways.Relay, m *sample) {
+	lacks := routing.Carried(relays, smtpsend.Message{From: m.envelope.From, To: m.envelope.To}, m.raw)
+	for _, lack := range lacks {
+		if len(lacks) == len(relays) {
+			e.fail("NotCarried", lack.Error())
+		} else {
+			e.warn("NotCarried", lack.Error()+"; others of the account get it")
+		}
 	}
+}
+
+// time says how long the campaign takes at least, with its rate and through the limits of its relays.
+func (e *precheck) time(relays []gateways.Relay, account accounts.Sender) {
 	now := e.campaigns.opts.Now()
 	took, ok := duration(e.result.Audience, func(day int) (perSecond, perDay float64) {
 		all := pace{}
@@ -301,5 +317,4 @@ func (e *precheck) time(ctx context.Context, mailing *outbox.Mailing) error {
 	if took >= 24*time.Hour && e.one.Gateway != "" {
 		e.result.Takes += " through gateway " + e.one.Gateway
 	}
-	return nil
 }

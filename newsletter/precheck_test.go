@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
 // zone answers as a DNS that has some TXT records.
@@ -117,6 +119,30 @@ func TestLinksAreAsked(t *testing.T) {
 		{Code: "Link", Message: closed.URL + "/i.png does not answer"}}
 	if diff := cmp.Diff(want, e.result.Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestGatewaysThatCannotCarryTheMail: a warning names each, and it is a fault if none can.
+func TestGatewaysThatCannotCarryTheMail(t *testing.T) {
+	t.Parallel()
+	viaAPI := func(kind api.GatewayType) gateways.Relay {
+		return gateways.Relay{Type: kind, API: apisend.Target{Type: kind, ID: string(kind)}}
+	}
+	raw := []byte("From: a@example.com\r\nTo: b@example.com\r\nSubject: Hi\r\nX-Note: =?utf-8?q?=C3=BC?=\r\n\r\nHi\r\n")
+	for name, row := range map[string]struct {
+		relays           []gateways.Relay
+		faults, warnings int
+	}{
+		"none can": {[]gateways.Relay{viaAPI(api.GatewayBrevo)}, 1, 0},
+		"one can":  {[]gateways.Relay{viaAPI(api.GatewayBrevo), viaAPI(api.GatewaySendGrid)}, 0, 1},
+		"a relay":  {[]gateways.Relay{{}}, 0, 0},
+		"no relay": {nil, 0, 0},
+	} {
+		e := prechecked(zone{}, nil)
+		e.carried(row.relays, &sample{raw: raw})
+		if len(e.result.Faults) != row.faults || len(e.result.Warnings) != row.warnings {
+			t.Errorf("%s: %+v", name, e.result)
+		}
 	}
 }
 

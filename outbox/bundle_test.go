@@ -59,7 +59,7 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	}
 	b, err := New(Parts{
 		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: sender,
-		Accounts: people, Gateways: people, Templates: scriptedTemplates{},
+		Accounts: people, Gateways: scriptedGateways{}, Templates: scriptedTemplates{},
 		Ring: ring,
 	}, o)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 	return b.store.DB.Client().HGetAll(t.Context(), b.store.keys.message(p, id)).Val()
 }
 
-// scriptedAccounts has every account except "gone", and one gateway, "gw". With hold, a refused login holds
+// scriptedAccounts has every account except "gone". With hold, a refused login holds
 // the account.
 type scriptedAccounts struct {
 	clock *testkit.Clock
@@ -154,11 +154,19 @@ func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sende
 		Held: a.held, Quota: a.quota[id], KeyRequired: id == "careful"}, nil
 }
 
+// scriptedGateways has one gateway, "gw".
+type scriptedGateways struct{}
+
+// Resolve implements Gateways.
+func (scriptedGateways) Resolve(context.Context, string) (gateways.Relay, error) {
+	return gateways.Relay{Gateway: "gw"}, nil
+}
+
 // Exists implements Gateways.
-func (a *scriptedAccounts) Exists(_ context.Context, id string) (bool, error) { return id == "gw", nil }
+func (scriptedGateways) Exists(_ context.Context, id string) (bool, error) { return id == "gw", nil }
 
 // CheckPath implements Gateways.
-func (a *scriptedAccounts) CheckPath(p gateways.Path) fault.Fields { return p.Check() }
+func (scriptedGateways) CheckPath(p gateways.Path) fault.Fields { return p.Check() }
 
 func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
 	a.mu.Lock()

@@ -33,7 +33,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return *instead
 	}
 	got := d.Router.Send(ctx, routing.Dispatch{
-		Account: account, Gateway: c.gateway, Lane: c.lane,
+		Account: account, Gateway: c.gateway, Only: c.status.only(started), Lane: c.lane,
 		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
 		Behind: func(scope string) bool { return d.lines.ahead(c, scope) },
 	})
@@ -286,13 +286,16 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 		DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
 		Labels: smtpsend.Labels{
 			ID: c.id, Account: c.envelope.Account, Bulk: c.lane == api.Bulk, Tags: c.envelope.Tags,
-			Metadata: c.envelope.Metadata, Answered: c.attempts - c.doubts, Doubted: c.doubts > 0,
+			Metadata: c.envelope.Metadata, Answered: c.answered(), Doubted: c.status.Doubt != nil,
 			Proof: func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
 		},
 	}
 	m.From, m.ReturnPath = d.returnPaths(c)
 	if c.unrecorded() {
 		m.BeforeDot = func(ctx context.Context, _ []string) error {
+			if c.marked {
+				return nil // by the request before, which is repeated
+			}
 			err := c.marks.Mark(ctx)
 			c.marked = err == nil
 			return err

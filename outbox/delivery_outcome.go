@@ -62,6 +62,7 @@ type decision struct {
 	doubt       bool           // the recipients lost or left may have the message
 	ban         string         // why its campaign can send nothing more: HoldAccount, HoldSender; empty: it can
 	fresh       bool           // this attempt is in doubt
+	remembers   time.Duration  // how long its provider can tell whether it took the message; 0: it can't
 	spent       bool           // recipients were given up although another attempt might have reached them
 	gateway     string         // of the last relay asked; empty: the account's own relay
 	host        string         // of the last relay asked
@@ -147,7 +148,8 @@ func endCode(err error) string {
 // refuse returns why a message must not be sent at all; nil: it may be sent.
 func refuse(c *claim, p policy, now time.Time) error {
 	switch {
-	case strings.Contains(c.lapsed, "doubt") && p.holdInDoubt:
+	case strings.Contains(c.lapsed, "doubt") && p.holdInDoubt,
+		c.status.Doubt != nil && c.status.only(now) == "" && p.holdInDoubt:
 		return errInDoubt
 	case c.doubts-c.oldDoubts >= maxDoubts:
 		return errDoubts
@@ -180,6 +182,7 @@ func decide(c *claim, t attempted, p policy) decision {
 	d.status.Recipients = slices.Clone(c.status.Recipients)
 	d.sort(c, t, se)
 	d.fresh = d.doubt && !t.refused
+	d.status.Doubt = d.remembered(c, t, se)
 	if p.inPlace && t.err != nil && d.spares(c, t, p, se) {
 		return d
 	}
@@ -189,6 +192,28 @@ func decide(c *claim, t attempted, p policy) decision {
 		d.status.Log = d.logged(c, t)
 	}
 	return d
+}
+
+// answered returns how many attempts were answered before the one whose key the next request has.
+func (c *claim) answered() int {
+	if c.status.Doubt != nil {
+		return c.status.Doubt.Answered
+	}
+	return max(0, c.attempts-c.doubts)
+}
+
+// remembered returns the doubt that a repeat of the same request can settle; nil: there is none. A doubt from
+// an attempt before stays until an answer is about the message or its recipients.
+func (d *decision) remembered(c *claim, t attempted, se *smtpsend.Error) *remembered {
+	open := c.status.Doubt
+	about := se != nil && !se.InDoubt && (se.Scope == smtpsend.ScopeRecipient || se.Scope == smtpsend.ScopeMessage)
+	switch {
+	case c.status.only(t.end) != "" && len(d.sent) == 0 && !about:
+		return open
+	case d.remembers > 0:
+		return &remembered{d.gateway, t.start.Add(d.remembers).UTC().Truncate(time.Millisecond), c.answered()}
+	}
+	return nil
 }
 
 // sort sets the status of each recipient of the attempt.
@@ -239,6 +264,9 @@ func (d *decision) blame(i int, err error, se *smtpsend.Error) {
 	}
 	d.why[i] = reason{d.cause, se}
 	r.Response = d.cause.Message
+	if se != nil && se.InDoubt {
+		d.remembers = se.Remembered
+	}
 	d.doubt = d.doubt || se != nil && se.InDoubt || errors.Is(err, errInDoubt) || errors.Is(err, errDoubts)
 	if permanent(err, se) {
 		r.Status = rcptFailed
@@ -282,7 +310,7 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 		d.due = d.nextAttempt(c, t, p)
 		late := c.envelope.DeliverBy != nil && d.due.After(*c.envelope.DeliverBy)
 		d.spent = d.attempts >= c.max || late
-		if !d.spent && !(d.doubt && p.holdInDoubt) {
+		if !d.spent && !(d.doubt && p.holdInDoubt && (d.status.Doubt == nil || p.inPlace)) {
 			d.outcome = delayed
 			return
 		}

@@ -14,11 +14,13 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/schedule"
 	"github.com/postroom/postroom/internal/telemetry"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // Intake accepts messages. Every source (single submit, mail merge, SMTP) gives it shared content and one
@@ -128,7 +130,8 @@ type Batch struct {
 	stored   bool              // messages are rendered at each attempt; false: once, as they are accepted
 	template *api.TemplateRef
 	added    additions
-	quotas   []quota // of the account and of the token
+	quotas   []quota          // of the account and of the token
+	apis     []gateways.Relay // that its messages go through, if all of them are APIs; see carried
 	began    time.Time
 	timeout  time.Duration // of each step of one chunk; see accept
 
@@ -176,7 +179,10 @@ func (in *Intake) one(ctx context.Context, sh Shared, e Entry) (*Batch, *newMess
 	if err := joinFields(wrong, err); err != nil {
 		return nil, nil, err
 	}
-	return b, m, b.deliverable(ctx)
+	if err = b.deliverable(ctx); err == nil {
+		err = b.carried(m)
+	}
+	return b, m, err
 }
 
 // open checks what a batch shares, and prepares its content. only is the entry of a single message; nil:
@@ -220,10 +226,35 @@ func (b *Batch) deliverable(ctx context.Context) error {
 			return err
 		}
 	}
-	if b.shared.Gateway != "" {
-		return b.in.gatewayExists(ctx, b.shared.Gateway)
+	relays := b.account.Relays
+	if id := b.shared.Gateway; id != "" {
+		if err := b.in.gatewayExists(ctx, id); err != nil {
+			return err
+		}
+		if relay, err := b.in.Gateways.Resolve(ctx, id); err == nil { // else its delivery waits for it
+			relays = []gateways.Relay{relay}
+		}
+	} else if err := b.account.Ready(b.lane()); err != nil {
+		return err
 	}
-	return b.account.Ready(b.lane())
+	b.apis = routing.OnlyAPIs(relays, b.lane())
+	return nil
+}
+
+// carried returns Unprocessable, with a reason of each gateway, if no relay can carry a message. An account
+// with a relay that isn't an API is not asked: such a relay carries any message.
+func (b *Batch) carried(m *newMessage) error {
+	lacks := routing.Carried(b.apis, smtpsend.Message{From: m.envelope.From, To: m.envelope.To,
+		RequireTLS: m.envelope.RequireTLS}, m.composed.Raw)
+	if len(lacks) == 0 || len(lacks) < len(b.apis) {
+		return nil
+	}
+	e := fault.New(fault.Unprocessable, "MessageNotCarried", "No gateway of the account can carry the message: "+
+		"%s. Change the message, or add a gateway of type smtp", lacks[0])
+	for _, lack := range lacks {
+		e.Fields = append(e.Fields, fault.Field{Key: cmp.Or(lack.Field, "gateway"), Message: lack.Error()})
+	}
+	return e
 }
 
 // Accept accepts entries and answers each: a refused entry does not stop the others. The error is a fault of

@@ -139,6 +139,9 @@ func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 			err = b.in.tooLarge(m.size)
 		}
 	}
+	if err == nil {
+		err = b.carried(m)
+	}
 	return m, joinFields(append(b.checkEntry(e, true), checkKey(b.shared, e)...), err)
 }
 
@@ -274,7 +277,7 @@ func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 }
 
 // weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages
-// share: a file, a header, the size. A message that is too large, or can't be rendered in full, may be alone
+// share: a file, a header, the size, and what no gateway can carry. A message that is too large, or can't be rendered in full, may be alone
 // in that: then the next ones are tried.
 func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
 	b.weighing.Lock()
@@ -291,6 +294,9 @@ func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
 		m, err := b.message(ctx, e, true)
 		if err == nil && m.envelope.Size > b.in.opts.MaxSize {
 			err = b.in.tooLarge(m.envelope.Size)
+		}
+		if err == nil {
+			err = b.carried(m)
 		}
 		if err == nil {
 			b.weighed, b.light = true, light.composed.Size()

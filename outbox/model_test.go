@@ -120,7 +120,7 @@ func (m *model) start() *proc {
 	c := m.store.DB.Client()
 	b, err := New(Parts{
 		DB: m.store.DB, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: m.relay,
-		Accounts: m.people, Gateways: m.people, Templates: scriptedTemplates{},
+		Accounts: m.people, Gateways: scriptedGateways{}, Templates: scriptedTemplates{},
 		Suppressions: m.store.Suppressions,
 	}, o)
 	if err != nil {

@@ -178,6 +178,11 @@ func (s *status) visit(f *fields) {
 		varints(f, &e.Attempt)
 		list(f, &e.To, func(n *int) { varints(f, n) })
 	})
+	optional(f, &s.Doubt, func(r *remembered) {
+		f.string(&r.Gateway)
+		f.time(&r.Until)
+		varints(f, &r.Answered)
+	})
 	list(f, &s.Ready, func(s *span) { varints(f, &s[0], &s[1]) })
 }
 

@@ -60,7 +60,24 @@ type status struct {
 	Last       *lastError    `json:"last,omitempty"` // of the last attempt; nil: it succeeded
 	Lost       *lastError    `json:"lost,omitempty"` // of the recipient that was given up last
 	Events     []pastEvent   `json:"events,omitempty"`
+	Doubt      *remembered   `json:"doubt,omitempty"` // of the last attempt; nil: it was in none, or nobody remembers it
 	Ready      []span        `json:"ready,omitempty"` // when it was due and no attempt had begun; see begins
+}
+
+// remembered is a doubt that a repeat of the same request settles: the provider behind the gateway remembers its
+// key until a time.
+type remembered struct {
+	Gateway  string    `json:"gateway"`
+	Until    time.Time `json:"until"`
+	Answered int       `json:"answered"` // attempts, before the one in doubt: a part of its key
+}
+
+// only returns the gateway that a message has to go to, because it remembers a request in doubt; empty: any.
+func (s status) only(now time.Time) string {
+	if s.Doubt == nil || now.After(s.Doubt.Until) {
+		return ""
+	}
+	return s.Doubt.Gateway
 }
 
 // recipient is the state of one recipient, in the order of the envelope.

@@ -132,8 +132,9 @@ type Accounts interface {
 	Exceeded(ctx context.Context, e accounts.Excess) error
 }
 
-// Gateways reports whether a gateway exists, and judges the path of a message. It is gateways.Store.
+// Gateways finds gateways, and judges the path of a message. It is gateways.Store.
 type Gateways interface {
+	Resolve(ctx context.Context, id string) (gateways.Relay, error)
 	CheckPath(p gateways.Path) fault.Fields
 	Exists(ctx context.Context, id string) (bool, error)
 }

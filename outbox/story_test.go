@@ -416,6 +416,8 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	start := f.clock.Now()
 	r, err := f.send(ctx, d.Message)
 	r.Dialogue = dialogueOf(r)
+	host, _, _ := strings.Cut(f.host, ":")
+	routing.NameByReply(host, r)
 	out := routing.Sent{Result: r, Err: err}
 	out.Tries = []routing.Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start,
 		End: f.clock.Now(), Result: r, Err: err}}

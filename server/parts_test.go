@@ -509,6 +509,8 @@ func (r *obligingRelay) Send(_ context.Context, d routing.Dispatch) routing.Sent
 		}
 		result.Recipients = append(result.Recipients, answered)
 	}
+	host, _, _ := strings.Cut(r.host, ":")
+	routing.NameByReply(host, result)
 	return routing.Sent{Result: result, Tries: []routing.Try{{Host: r.host, Start: time.Now(), End: time.Now(),
 		Result: result}}}
 }

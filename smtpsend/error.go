@@ -79,6 +79,9 @@ type Error struct {
 	Protocol string // "http"
 	Status   int    // of HTTP; 0: there was no answer
 	Reason   string // the provider's own code or word for it; empty: it has none
+	// how long the provider remembers the key of a request in doubt: until then the same request, with the same
+	// Labels.Answered, delivers the message once; 0: it has none
+	Remembered time.Duration
 
 	name string
 }

@@ -39,7 +39,8 @@ type Message struct {
 	// until the context ends.
 	Patience time.Duration
 
-	// BeforeDot is called once per transaction, before the terminating dot is written, with the recipients that
+	// BeforeDot is called once per transaction (over an API once per request, also for one that is repeated with
+	// its key), before the terminating dot is written, with the recipients that
 	// the relay accepted. By then a large content has been written; one of up to 16 KiB leaves with the dot. It
 	// records what must be durable before delivery is possible. After an error the connection is dropped without
 	// the dot, so nothing is delivered; Send's error wraps it. Nil: nothing to record.

@@ -9,6 +9,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
 type gatewayView struct {
@@ -56,8 +57,8 @@ func triedRelay(name string, v api.VerifyResult) trial {
 	return t
 }
 
-// gatewayForm returns the form of a gateway; id is empty for a new one.
-func gatewayForm(id string) form {
+// gatewayForm returns the form of a gateway of a type; id is empty for a new one.
+func gatewayForm(id string, kind api.GatewayType) form {
 	f := form{Action: "/gateways", Back: "/gateways", Save: "Add the gateway",
 		Twins: "POST /v1/gateway · postroom gateway add"}
 	about := []formField{
@@ -71,7 +72,12 @@ func gatewayForm(id string) form {
 			Twins: "PUT /v1/gateway/" + id + " · postroom gateway update " + id}
 		about = about[1:2]
 	}
-	f.Groups = append([]formGroup{{Legend: "Gateway", Fields: about}}, relayGroups("", "")...)
+	groups := relayGroups("", "")
+	if isAPI(kind) {
+		groups = apiGroups(kind)
+		f.Hidden = map[string]string{"type": string(kind)}
+	}
+	f.Groups = append([]formGroup{{Legend: "Gateway", Fields: about}}, groups...)
 	f.Groups = append(f.Groups, formGroup{Legend: "Warm-up", Folded: true, Fields: []formField{
 		{Name: "warmup.perDay", Label: "Recipients on the first day", Kind: "number",
 			Hint: "For an address that receivers don’t know yet: a little more every day, until the limit a day."},
@@ -81,17 +87,29 @@ func gatewayForm(id string) form {
 }
 
 func (u *UI) newGateway(w http.ResponseWriter, r *http.Request) error {
-	return u.showNewGateway(w, r, values(map[string]string{"verify": "on"}), nil)
+	return u.showNewGateway(w, r, values(map[string]string{"verify": "on", "type": r.URL.Query().Get("type")}), nil)
+}
+
+// newGatewayView is the page of a new gateway: first its type is chosen, then the form has its fields.
+type newGatewayView struct {
+	Type  api.GatewayType
+	Types []api.GatewayType
+	Form  form
 }
 
 func (u *UI) showNewGateway(w http.ResponseWriter, r *http.Request, v url.Values,
 	refused error) error {
-	f := gatewayForm("")
-	status, err := f.refuse(r, v, refused)
+	kind := api.GatewayType(v.Get("type"))
+	if !isAPI(kind) {
+		kind = api.GatewaySMTP
+	}
+	view := newGatewayView{Type: kind, Types: append([]api.GatewayType{api.GatewaySMTP}, apisend.Types()...),
+		Form: gatewayForm("", kind)}
+	status, err := view.Form.refuse(r, v, refused)
 	if err != nil {
 		return err
 	}
-	return u.show(w, r, status, "gatewayform", "New gateway", f)
+	return u.show(w, r, status, "gatewayform", "New gateway", view)
 }
 
 // readGateway returns the gateway of a form. Secrets that were left empty are those of old.
@@ -99,6 +117,13 @@ func readGateway(v url.Values, old api.Gateway) (api.Gateway, error) {
 	r := &formReader{Values: v}
 	var g api.Gateway
 	r.take("", &g)
+	if isAPI(g.Type) {
+		was := *cmp.Or(old.API, &api.GatewayAPI{})
+		g.API = cmp.Or(g.API, &api.GatewayAPI{})
+		g.API.Key, g.API.Secret = r.secret("api.key", was.Key), r.secret("api.secret", was.Secret)
+	} else {
+		g.Type, g.API = old.Type, nil
+	}
 	relay := r.relay("", "", relaySettings{relayOf(g), g.OAuth2}, relaySettings{relayOf(old), old.OAuth2})
 	g.Gateway, g.OAuth2, g.User, g.Pass = cmp.Or(old.Gateway, g.Gateway), relay.OAuth2, "", ""
 	g.Name = cmp.Or(g.Name, g.Gateway)
@@ -123,13 +148,18 @@ func (u *UI) createGateway(w http.ResponseWriter, r *http.Request) error {
 	if err == nil && r.PostForm.Get("verify") != "" {
 		err = u.tryGateway(r, g)
 	}
+	var made api.GatewayCreated
 	if err == nil {
-		_, err = u.Provision().CreateGateway(r.Context(), g)
+		made, err = u.Provision().CreateGateway(r.Context(), g)
 	}
 	if err != nil {
 		return u.showNewGateway(w, r, r.PostForm, err)
 	}
 	noteMade(r, g)
+	if made.Secret != "" {
+		return done(w, r, "/gateways/"+url.PathEscape(g.Gateway), "The gateway %s was added. Its requests are signed "+
+			"with %s, which is shown only now: your endpoint needs it.", g.Gateway, made.Secret)
+	}
 	return done(w, r, "/gateways/"+url.PathEscape(g.Gateway),
 		"The gateway %s was added. Accounts that list it send through it.", g.Gateway)
 }
@@ -152,10 +182,21 @@ func (u *UI) tryGateway(r *http.Request, g api.Gateway) error {
 	if wrong := u.Gateways.Check(g); wrong != nil {
 		return wrong
 	}
-	got, err := u.Provision().Verify(r.Context(), api.VerifyRequest{SMTP: relayOf(g), OAuth2: g.OAuth2,
-		Proxy: g.Proxy, LocalAddress: g.LocalAddress, SMTPEhloName: g.SMTPEhloName})
+	try := api.VerifyRequest{SMTP: relayOf(g), OAuth2: g.OAuth2, Proxy: g.Proxy, LocalAddress: g.LocalAddress,
+		SMTPEhloName: g.SMTPEhloName}
+	if isAPI(g.Type) {
+		try = api.VerifyRequest{Type: g.Type, API: g.API, Proxy: g.Proxy}
+		if g.Type == api.GatewayHTTP && g.API.Secret == "" {
+			return nil // the secret is made with the gateway: the endpoint can't know it yet
+		}
+	}
+	got, err := u.Provision().Verify(r.Context(), try)
 	if err != nil || got.SMTP.Success {
 		return err
+	}
+	if isAPI(g.Type) {
+		key := map[string]string{"EAUTH": "api.key", "EENVELOPE": "api.key"}[got.SMTP.Code]
+		return fault.InvalidField(cmp.Or(key, "api.url"), "was tried: %s", got.SMTP.Error)
 	}
 	key := map[string]string{"EAUTH": "user", "ENOAUTH": "user", "EOAUTH2": "oauth2.refreshToken",
 		"ETLS": "tls.starttls"}[got.SMTP.Code]
@@ -179,7 +220,7 @@ func (u *UI) gateway(w http.ResponseWriter, r *http.Request, info api.GatewayInf
 
 func (u *UI) showGateway(w http.ResponseWriter, r *http.Request, view gatewayView, v url.Values,
 	refused error) error {
-	view.Form = gatewayForm(view.Gateway.Gateway)
+	view.Form = gatewayForm(view.Gateway.Gateway, view.Type)
 	status, err := view.Form.refuse(r, v, refused)
 	if err != nil {
 		return err

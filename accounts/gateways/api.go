@@ -12,6 +12,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb/records"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/smtpsend/apisend"
@@ -157,6 +158,18 @@ func typeNames() []string {
 }
 
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+
+// Described returns a gateway that is not stored, to be tried. Invalid names every wrong field.
+func Described(g api.Gateway) (Relay, error) {
+	settings := ofGateway(g)
+	if err := fault.InvalidFields(settings.Check()); err != nil {
+		return Relay{}, err
+	}
+	return settings.Relay(""), nil
+}
+
+// APIFields returns the fields of api.GatewayAPI that a type needs, and those that it may have besides.
+func APIFields(t api.GatewayType) (needs, has []string) { return apiTypes[t].needs, apiTypes[t].has }
 
 // withSecret returns a gateway whose requests are signed with a secret, which it makes if there is none.
 func withSecret(g api.Gateway) (with api.Gateway, made string) {

@@ -70,9 +70,9 @@ func order(account string, routes []gateways.Relay, random func() float64) []can
 	return out
 }
 
-// serving returns the relays for mail of a lane: those for that lane alone, or, if there are none, those for
+// Serving returns the relays for mail of a lane: those for that lane alone, or, if there are none, those for
 // both. So mail of a lane with relays of its own never uses another, whose reputation it would share.
-func serving(routes []gateways.Relay, lane api.Lane) []gateways.Relay {
+func Serving(routes []gateways.Relay, lane api.Lane) []gateways.Relay {
 	out := make([]gateways.Relay, 0, len(routes))
 	for _, of := range []api.Lane{lane, ""} {
 		for _, r := range routes {

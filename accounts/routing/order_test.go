@@ -60,7 +60,7 @@ func TestALaneWithAWayOfItsOwnTakesNoOther(t *testing.T) {
 		{"nothing for transactional", onlyBulk, api.Transactional, nil},
 		{"all for both", list("own", "a"), api.Bulk, []string{"own", "a"}},
 	} {
-		if diff := cmp.Diff(row.want, names(serving(row.routes, row.lane))); diff != "" {
+		if diff := cmp.Diff(row.want, names(Serving(row.routes, row.lane))); diff != "" {
 			t.Errorf("%s: %s", row.name, diff)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -102,7 +103,9 @@ type Dispatch struct {
 	Account accounts.Sender
 	Lane    api.Lane // chooses among the account's relays; empty: transactional
 	// the only gateway to use, whatever the account has; empty: the account's relays
-	Gateway       string
+	Gateway string
+	// of the account's relays only this gateway, if it is among them: it remembers a request in doubt; empty: any
+	Only          string
 	gateways.Path                    // instead of the relays' own; zero: theirs
 	Message       smtpsend.Message   // to the recipients left
 	Reservation   limits.Reservation // of an earlier Sent with Wait; empty: none
@@ -168,7 +171,7 @@ func (r *Router) Answers(scope string) bool {
 // Instead returns the scope of the relay that serves an account's mail of a lane while another one, by its
 // scope, does not answer; empty: there is none, or it has no room soon.
 func (r *Router) Instead(account accounts.Sender, lane api.Lane, scope string) string {
-	for _, c := range order(account.ID, serving(account.Relays, lane), r.random) {
+	for _, c := range order(account.ID, Serving(account.Relays, lane), r.random) {
 		k, full := r.fullRelays.find(c.scope+string(lane), r.now())
 		full = full && k.until.Sub(r.now()) > firstRest // noSlot judges likewise
 		if c.scope != scope && !full && r.Answers(c.scope) {
@@ -204,6 +207,10 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 	if len(routes) == 0 {
 		return failed(d.Message, ErrNoRelay)
 	}
+	if i := slices.IndexFunc(routes, func(r gateways.Relay) bool { return r.Gateway == d.Only }); i >= 0 &&
+		d.Only != "" {
+		routes = routes[i : i+1]
+	}
 	for i := range routes {
 		routes[i].Rate = routes[i].RateAt(r.now())
 		d.Path.Apply(&routes[i])
@@ -216,7 +223,7 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 func (r *Router) Relays(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) (
 	[]gateways.Relay, error) {
 	if gateway == "" {
-		return serving(account.Relays, cmp.Or(lane, api.Transactional)), nil
+		return Serving(account.Relays, cmp.Or(lane, api.Transactional)), nil
 	}
 	route, err := r.Gateways.Resolve(ctx, gateway)
 	if err != nil {

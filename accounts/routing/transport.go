@@ -58,14 +58,19 @@ type smtpTransport struct{ sender Sender }
 func (t smtpTransport) Send(ctx context.Context, to gateways.Relay, m smtpsend.Message) (smtpsend.Result,
 	error) {
 	r, err := t.sender.Send(ctx, to.SMTP, attach(ctx, m, to.SMTP.Host))
-	if n, known := provider.OfRelay(to.SMTP.Host); known {
-		for i := range r.Recipients {
-			if one := &r.Recipients[i]; one.Err == nil {
-				one.Provider, one.ProviderID = string(n), provider.AnsweredID(n, one.Response)
-			}
+	NameByReply(to.SMTP.Host, r)
+	return r, err
+}
+
+// NameByReply fills in Provider and ProviderID of the recipients that a provider took over SMTP: its host tells
+// who it is, and its reply has the id.
+func NameByReply(host string, r smtpsend.Result) {
+	n, known := provider.OfRelay(host)
+	for i := range r.Recipients {
+		if one := &r.Recipients[i]; known && one.Err == nil {
+			one.Provider, one.ProviderID = string(n), provider.AnsweredID(n, one.Response)
 		}
 	}
-	return r, err
 }
 
 func (t smtpTransport) Verify(ctx context.Context, to gateways.Relay) error {

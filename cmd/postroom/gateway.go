@@ -26,7 +26,7 @@ func gatewaysGrid(list []api.GatewayInfo, now time.Time) grid {
 	g := newGrid("gateway", "relay", "limits", "state", "deliveries", "last use", "last error")
 	for _, info := range list {
 		s := settingsOfGateway(info.Gateway)
-		g.add(info.Gateway.Gateway, relayURL(s.SMTP), orDash(s.limits.Words()), info.State, info.Deliveries,
+		g.add(info.Gateway.Gateway, relayOfGateway(info.Gateway), orDash(s.limits.Words()), info.State, info.Deliveries,
 			orNever(info.LastUse, now), orDash(clip(gatewayError(info, now), 60)))
 	}
 	return g
@@ -44,8 +44,24 @@ func gatewayError(info api.GatewayInfo, now time.Time) string {
 func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 	g, s := newGrid("gateway", info.Gateway.Gateway), settingsOfGateway(info.Gateway)
 	g.fact("name", info.Name)
-	g.fact("relay", relayURL(s.SMTP))
-	s.add(&g)
+	if a := info.API; a != nil {
+		g.fact("type", string(info.Type))
+		for _, fact := range [][2]string{{"url", a.URL}, {"region", a.Region}, {"domain", a.Domain}, {"stream", a.Stream},
+			{"pool", a.Pool}, {"subaccount", a.Subaccount}, {"key", a.Key}, {"secret", a.Secret}} {
+			g.fact(fact[0], fact[1])
+		}
+		if a.Sandbox {
+			g.fact("sandbox", "yes: nothing is delivered")
+		}
+		if a.Batch > 0 {
+			g.fact("messages in a request", fmt.Sprint(a.Batch))
+		}
+		g.fact("limits", s.limits.Words())
+		g.fact("proxy", s.Proxy)
+	} else {
+		g.fact("relay", relayURL(s.SMTP))
+		s.add(&g)
+	}
 	if w := info.Warmup; w != nil {
 		began := ""
 		if w.Started != nil {
@@ -60,6 +76,17 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 	g.fact("last error", gatewayError(info, now))
 	g.fact("created", info.Created.Local().Format(time.DateTime))
 	return g
+}
+
+// relayOfGateway says in a few words where a gateway leads.
+func relayOfGateway(g api.Gateway) string {
+	switch {
+	case g.API == nil:
+		return relayURL(settingsOfGateway(g).SMTP)
+	case g.API.URL != "":
+		return string(g.Type) + " " + g.API.URL
+	}
+	return string(g.Type) + " API"
 }
 
 // settingsOfGateway returns the settings of a gateway in the form that it shares with accounts.
@@ -108,13 +135,21 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 type gatewayAddCmd struct {
 	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
 	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
+	Type     string `placeholder:"TYPE" help:"How it is spoken to: smtp, http (an endpoint of your own), ses, sendgrid, mailgun, postmark, mailjet, sparkpost, brevo, resend or mandrill. Default: smtp."`
 	NoVerify bool   `help:"Do not try to log in first."`
+	apiFlags
 	warmupFlags
 	relayFlags
 }
 
 // Run tries the relay, then adds the gateway.
 func (g *gatewayAddCmd) Run(s *session) error {
+	if g.Type != "" && g.Type != string(api.GatewaySMTP) {
+		return g.addAPI(s)
+	}
+	if g.apiFlags != (apiFlags{}) {
+		return usage("--key-file and what belongs to an API go with --type, for example --type postmark")
+	}
 	settings, err := g.relayFlags.over(relaySettings{}, s.console)
 	if err != nil {
 		return err
@@ -136,6 +171,7 @@ func (g *gatewayAddCmd) Run(s *session) error {
 type gatewayUpdateCmd struct {
 	Gateway string  `arg:"" help:"Id of the gateway."`
 	Name    *string `placeholder:"TEXT" help:"Its name in lists."`
+	apiFlags
 	warmupFlags
 	relayFlags
 }
@@ -150,7 +186,17 @@ func (g *gatewayUpdateCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	next := settings.into(info.Gateway)
+	next := info.Gateway
+	if next.API != nil {
+		next.Limits, next.Proxy = settings.limits, settings.Proxy
+	} else {
+		next = settings.into(next)
+	}
+	if g.apiFlags != (apiFlags{}) {
+		if next.API, err = g.apiFlags.over(next.API, s.console); err != nil {
+			return err
+		}
+	}
 	api.Set(&next.Name, g.Name)
 	next.Warmup = g.warmupFlags.over(next.Warmup)
 	patch := api.PatchOf[api.GatewayPatch](info.Gateway, next)

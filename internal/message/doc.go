@@ -1,4 +1,5 @@
-// Package message composes emails for outbox and smtpd, and takes emails apart for people who look at them.
+// Package message composes emails for outbox and smtpd, and takes emails apart for people who look at them
+// and for providers whose APIs take parts.
 //
 // # Composing
 //
@@ -43,4 +44,7 @@
 // that breaks the rules it returns what can be read. An email may come from anybody, so everything is
 // bounded: parts by MostParts, their depth by DeepestPart, header fields by mostFields, the text of a part by
 // MostPartText, the images of a Frame by imagesMost.
+//
+// [Open] takes a message apart for a program that joins it again, such as a provider's API. It reads all of
+// every part and fails at whatever it would have to guess. Its bounds are mostNodes and deepestNode.
 package message

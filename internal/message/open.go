@@ -32,8 +32,8 @@ type Node struct {
 	Name        string            // file name; empty: none
 	CID         string            // Content-ID without brackets; empty: none
 	Location    string            // Content-Location; empty: none
-	Body        []byte            // of a part that is no multipart, without its transfer encoding
-	Parts       []*Node           // of a multipart
+	Body        []byte            // decoded from its transfer encoding; nil if the part is a multipart
+	Parts       []*Node           // nil unless the part is a multipart
 }
 
 // Open takes a whole message apart for a program that joins it again. It returns the header, unfolded, and
@@ -175,11 +175,8 @@ var encodedWords = regexp.MustCompile(`=\?[!->@-~]+\?[bBqQ]\?[!->@-~]*\?=`)
 // strictWords decodes encoded words. Unlike wordDecoder it fails at an unknown charset.
 var strictWords = mime.WordDecoder{CharsetReader: func(charset string, input io.Reader) (io.Reader, error) {
 	text, err := io.ReadAll(input)
-	if err != nil {
-		return nil, err
-	}
-	decoded, err := inUTF8(text, charset)
-	return strings.NewReader(decoded), err
+	decoded, invalid := inUTF8(text, charset)
+	return strings.NewReader(decoded), cmp.Or(err, invalid)
 }}
 
 // checkWords reports an encoded word that can't be decoded, or that hides a line break. A character in UTF-8
@@ -271,7 +268,7 @@ func inUTF8(text []byte, charset string) (string, error) {
 		return string(text), nil
 	}
 	known, err := htmlindex.Get(charset)
-	if err != nil || strings.HasPrefix(strings.ToLower(charset), "utf-16") { // of either byte order
+	if err != nil || strings.HasPrefix(strings.ToLower(charset), "utf-16") { // its byte order is unknown
 		return "", fmt.Errorf("a text has the unknown charset %.40q", charset)
 	}
 	decoded, err := known.NewDecoder().Bytes(text)

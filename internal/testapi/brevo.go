@@ -3,9 +3,11 @@ package testapi
 import (
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,49 +49,38 @@ func brevo() provider {
 			return brevoError(http.StatusUnauthorized, "unauthorized", "Key not found"),
 				c.r.Header.Get("Api-Key") == c.o.Key
 		},
-		routes: []route{
-			{"POST", "/v3/smtp/email", brevoSend},
-			{"GET", "/v3/account", func(*call) answer {
-				return answer{200, nil, map[string]any{"email": "owner@example.com", "plan": []any{map[string]any{
-					"type": "payAsYouGo", "creditsType": "sendLimit", "credits": 1000}}, "relay": map[string]any{
+		routes: hooks{list: "/v3/webhooks", create: "/v3/webhooks", id: "id", url: "url", listed: in("webhooks"),
+			created: func(_ *call, h object) answer { return answer{201, nil, object{"id": h["id"]}} },
+			refusal: brevoError(400, "missing_parameter", "url is missing"),
+		}.routes(
+			route{"POST", "/v3/smtp/email", brevoSend},
+			route{"GET", "/v3/account", func(*call) answer {
+				return answer{200, nil, object{"email": "owner@example.com", "plan": []any{object{
+					"type": "payAsYouGo", "creditsType": "sendLimit", "credits": 1000}}, "relay": object{
 					"enabled": true}}}
 			}},
-			{"GET", "/v3/senders/domains", func(c *call) answer {
-				return answer{200, nil, map[string]any{"domains": each1(c.o.domains(), func(d string) any {
-					return map[string]any{"id": 1, "domain_name": d, "authenticated": true, "verified": true}
+			route{"GET", "/v3/senders/domains", func(c *call) answer {
+				return answer{200, nil, object{"domains": objects(c.o.domains(), func(d string) any {
+					return object{"id": 1, "domain_name": d, "authenticated": true, "verified": true}
 				})}}
 			}},
-			{"GET", "/v3/webhooks", func(c *call) answer {
-				return answer{200, nil, map[string]any{"webhooks": c.created()}}
-			}},
-			{"POST", "/v3/webhooks", func(c *call) answer {
-				var h map[string]any
-				if c.decode(&h, true) != nil || h["url"] == nil || h["events"] == nil {
-					return brevoError(400, "missing_parameter", "url and events are required")
-				}
-				return answer{201, nil, map[string]any{"id": c.hook(h, "id")["id"]}}
-			}},
-			{"GET", "/v3/smtp/blockedContacts", func(c *call) answer {
-				page, _ := c.o.suppressed("", len(c.o.Inactive))
-				return answer{200, nil, map[string]any{"count": len(page), "contacts": each1(page, func(a string) any {
-					return map[string]any{"email": a, "blockedAt": c.now.Format(time.RFC3339), "reason": map[string]any{
+			route{"GET", "/v3/smtp/blockedContacts", func(c *call) answer {
+				all := c.o.dead()
+				return answer{200, nil, object{"count": len(all), "contacts": objects(all, func(a string) any {
+					return object{"email": a, "blockedAt": c.now.Format(time.RFC3339), "reason": object{
 						"code": "hardBounce", "message": "Hard bounced"}}
 				})}}
-			}},
-		},
+			}}),
 		lost: func(_ *call, status int) answer {
 			return brevoError(status, "document_not_found", "Route not found")
 		},
-		says: func(_ *call, what Say) answer {
-			a := map[Say]answer{
-				Throttled: brevoError(429, "too_many_requests", "Too many requests"),
-				Spent:     brevoError(http.StatusPaymentRequired, "not_enough_credits", "You do not have enough credits"),
-				Down:      brevoError(500, "internal_error", "Internal server error"),
-			}[what]
-			if what == Throttled {
-				a.header = brevoRate(0, 2)
+		says: func(*call) map[Say]answer {
+			throttled := brevoError(429, "too_many_requests", "Too many requests")
+			throttled.header = brevoRate(0, 2)
+			return map[Say]answer{Throttled: throttled,
+				Spent: brevoError(http.StatusPaymentRequired, "not_enough_credits", "You do not have enough credits"),
+				Down:  brevoError(500, "internal_error", "Internal server error"),
 			}
-			return a
 		},
 		key: func(c *call) string {
 			var m brevoMessage
@@ -104,7 +95,7 @@ func brevo() provider {
 }
 
 func brevoError(status int, code, text string) answer {
-	return answer{status, nil, map[string]any{"code": code, "message": text}}
+	return answer{status, nil, object{"code": code, "message": text}}
 }
 
 func brevoRate(remaining, reset int) map[string]string {
@@ -137,9 +128,9 @@ func brevoSend(c *call) answer {
 		ids = append(ids, id)
 	}
 	if m.Versions == nil {
-		return answer{201, brevoRate(999, 1), map[string]any{"messageId": ids[0]}}
+		return answer{201, brevoRate(999, 1), object{"messageId": ids[0]}}
 	}
-	return answer{201, brevoRate(999, 1), map[string]any{"messageIds": ids}}
+	return answer{201, brevoRate(999, 1), object{"messageIds": ids}}
 }
 
 // or returns a version with what the message has for all.
@@ -209,14 +200,14 @@ func (c *call) brevoTake(m brevoMessage, v brevoMail, id string) {
 	if m.Versions != nil {
 		fill = filler("{{params.", "}}", v.Params)
 	}
+	v.To, v.Cc, m.Sender = brevoNames(v.To), brevoNames(v.Cc), brevoNames([]person{m.Sender})[0]
 	out := content{from: m.Sender.String(), subject: fill.Replace(v.Subject), text: fill.Replace(v.Text),
-		html: fill.Replace(v.HTML), to: people(v.To), cc: people(v.Cc), headers: pairs(v.Headers)}
+		html: fill.Replace(v.HTML), to: people(v.To), cc: people(v.Cc), headers: pairs(v.Headers), raw: true}
 	if v.ReplyTo != nil {
 		out.replyTo = []string{v.ReplyTo.String()}
 	}
 	for _, a := range m.Attachment {
-		raw, _ := decoded(a.Content)
-		out.attached = append(out.attached, file{typeByName(a.Name), a.Name, "", raw})
+		out.attach(typeByName(a.Name), a.Name, "", a.Content)
 	}
 	d.MIME = out.join(id, c.now)
 	for _, list := range [][]person{v.To, v.Cc, v.Bcc} {
@@ -224,4 +215,19 @@ func (c *call) brevoTake(m brevoMessage, v brevoMail, id string) {
 			c.later(d, p.Email)
 		}
 	}
+}
+
+// brevoNames are names as Brevo writes them: it drops those with punctuation and letters beyond ASCII, and
+// lets encoded words pass.
+func brevoNames(list []person) []person {
+	list = slices.Clone(list)
+	for i, p := range list {
+		if strings.ContainsAny(p.Name, ",;:()<>@") && strings.ContainsFunc(p.Name, func(r rune) bool { return r > '~' }) {
+			list[i].Name = ""
+		}
+		if decoded, err := new(mime.WordDecoder).DecodeHeader(p.Name); err == nil && decoded != p.Name {
+			list[i].Name = decoded
+		}
+	}
+	return list
 }

@@ -24,7 +24,7 @@ type provider struct {
 	auth   func(*call) (refusal answer, ok bool)
 	routes []route
 	lost   func(c *call, status int) answer // no such path (404) or method (405)
-	says   func(*call, Say) answer
+	says   func(*call) map[Say]answer
 
 	// key returns the idempotency key of a request, or an empty text. It is nil where the provider has none.
 	key     func(*call) string
@@ -37,6 +37,9 @@ var providers = map[string]func() provider{
 	"http": httpAPI, "postmark": postmark, "resend": resend, "mailjet": mailjet, "sendgrid": sendgrid,
 	"brevo": brevo, "ses": ses, "mailgun": mailgun, "sparkpost": sparkpost, "mandrill": mandrill,
 }
+
+// object is a JSON object.
+type object = map[string]any
 
 // route is one operation. "{}" in its path stands for any segment, which the call has in args.
 type route struct {
@@ -103,8 +106,8 @@ func (c *call) take(d Delivery, to ...string) {
 	}
 }
 
-// later accepts a message as providers do that drop it afterwards if the recipient is suppressed, and report
-// that by a webhook only.
+// later accepts a message, and drops it if the recipient is suppressed. Many providers do that, and report it
+// by a webhook only.
 func (c *call) later(d Delivery, to string) {
 	if _, no := c.o.inactive(to); !no {
 		c.take(d, to)
@@ -114,13 +117,13 @@ func (c *call) later(d Delivery, to string) {
 // serial returns a number that no other message of this server has.
 func (c *call) serial() int64 { return c.last.Add(1) }
 
-// bearer returns what Authorization has after a scheme.
+// bearer returns the part of Authorization after the scheme.
 func (c *call) bearer(scheme string) string {
 	token, _ := strings.CutPrefix(c.r.Header.Get("Authorization"), scheme+" ")
 	return token
 }
 
-// isJSON tells whether the request says that its body is JSON.
+// isJSON reports whether the request says that its body is JSON.
 func (c *call) isJSON() bool {
 	kind, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	return kind == "application/json"
@@ -175,7 +178,7 @@ func addresses(list []string) (all []string, wrong string, ok bool) {
 	return all, "", true
 }
 
-// sender tells whether the account may send as an address.
+// sender reports whether the account may send as an address.
 func (o Options) sender(addr string) bool {
 	_, domain, _ := strings.Cut(addr, "@")
 	return len(o.Verified) == 0 || slices.ContainsFunc(o.Verified, func(v string) bool {
@@ -209,6 +212,12 @@ func (o Options) suppressed(after string, most int) (page []string, next string)
 	return page, next
 }
 
+// dead returns the whole suppression list.
+func (o Options) dead() []string {
+	all, _ := o.suppressed("", len(o.Inactive))
+	return all
+}
+
 // domains returns the domains that the account may send from.
 func (o Options) domains() (all []string) {
 	for _, v := range o.Verified {
@@ -232,6 +241,11 @@ func decoded(text string) ([]byte, bool) {
 func field(name, value string) bool {
 	return textproto.TrimString(name) != "" && !strings.ContainsAny(name, " :\r\n") &&
 		!strings.ContainsAny(value, "\r\n")
+}
+
+// reserved reports whether a header field is one of a list.
+func reserved(name, list string) bool {
+	return slices.Contains(strings.Fields(list), strings.ToLower(name))
 }
 
 // uuid returns a new random id.
@@ -286,18 +300,35 @@ func (s *Server) release(key string) {
 	}
 }
 
-// hook creates a webhook and returns it with an id.
-func (c *call) hook(h map[string]any, id string) map[string]any {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h[id] = len(c.hooks) + 1
-	c.hooks = append(c.hooks, h)
-	return h
+// hooks describes how webhooks are listed and created.
+type hooks struct {
+	list, create string // paths
+	id, url      string // names of fields
+	listed       func([]any) any
+	created      func(*call, object) answer
+	refusal      answer // without a URL
 }
 
-// created returns the webhooks. It is never nil: an empty list is no null in JSON.
-func (c *call) created() []any {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]any{}, c.hooks...)
+// routes returns the two operations, and others.
+func (h hooks) routes(others ...route) []route {
+	return append(others, route{"GET", h.list, func(c *call) answer {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return answer{200, nil, h.listed(append([]any{}, c.hooks...))} // an empty list is no null
+	}}, route{"POST", h.create, func(c *call) answer {
+		var hook object
+		if c.decode(&hook, true) != nil || hook[h.url] == nil {
+			return h.refusal
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		hook[h.id] = len(c.hooks) + 1
+		c.Server.hooks = append(c.Server.hooks, hook)
+		return h.created(c, hook)
+	}})
+}
+
+// in puts a list into an object.
+func in(name string) func([]any) any {
+	return func(list []any) any { return object{name: list} }
 }

@@ -2,6 +2,7 @@ package testapi
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -44,12 +45,12 @@ type Fault struct {
 	At   Point
 	Wait <-chan struct{}
 
-	// Taken delivers the message although the connection is cut at Read, or although Status or Say replaces the
+	// Taken delivers the message before the exchange stops at Read, or although Status or Say replaces the
 	// answer.
 	Taken bool
 
 	Say    Say               // the provider's own answer to this error
-	Status int               // replaces the answer by Status, Header and Body; nothing is delivered
+	Status int               // replaces the answer by Status, Header and Body
 	Header map[string]string // is added to the answer
 	Body   string
 	Length int64 // repeats Body until the answer has this many bytes
@@ -176,7 +177,7 @@ func (g gate) Accept() (net.Conn, error) {
 }
 
 // send writes the answer, or the part of it that the fault lets through.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, f Fault, a answer) {
+func (s *Server) send(w http.ResponseWriter, f Fault, a answer) {
 	body := a.body.(string)
 	if f.Gzip {
 		var packed bytes.Buffer
@@ -194,9 +195,13 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, f Fault, a answer)
 		w.Header().Set(name, value)
 	}
 	w.WriteHeader(a.status)
-	_, err := io.WriteString(w, body)
-	for sent := int64(len(body)); err == nil && sent < f.Length; sent += int64(len(body)) {
-		_, err = io.WriteString(w, body)
+	if f.Length == 0 {
+		_, _ = io.WriteString(w, body)
+		return
+	}
+	chunk := strings.Repeat(cmp.Or(body, " "), 1+32<<10/(1+len(body)))
+	for left, err := f.Length, error(nil); err == nil && left > 0; left -= int64(len(chunk)) {
+		_, err = io.WriteString(w, chunk[:min(left, int64(len(chunk)))])
 	}
 }
 
@@ -303,7 +308,7 @@ func inList(answer any, change func([]any) []any) any {
 		if len(v) > 0 {
 			return change(v)
 		}
-	case map[string]any:
+	case object:
 		for _, name := range []string{"data", "errors", "results", "Messages", "To", "messageIds",
 			"BulkEmailEntryResults"} {
 			if v[name] != nil {
@@ -327,8 +332,8 @@ func each(answer any, change func(name string, v any) any) any {
 				list[i] = walk(name, v[i])
 			}
 			return list
-		case map[string]any:
-			object := map[string]any{}
+		case object:
+			object := object{}
 			for k := range v {
 				object[k] = walk(k, v[k])
 			}

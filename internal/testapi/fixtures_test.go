@@ -166,8 +166,8 @@ type state struct {
 	body    func(string) string // of the request
 	request func(*http.Request)
 	fault   Fault
-	before  int // requests before this one
-	// deliveries: -1 for none
+	before  int // requests before this one, which are still under way
+
 	delivered int
 }
 
@@ -349,14 +349,15 @@ func replay(t *testing.T, f fixture, provider string, now state) {
 	}
 }
 
-// claimed tells whether an idempotency key is in flight.
+// claimed reports whether an idempotency key is in flight.
 func (s *Server) claimed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.keys) == 1
 }
 
-var differs = regexp.MustCompile(`(?i)^_?(id|messageid|messageids|customid|messageuuid|messagehref|submittedat|erroridentifier)$`)
+var differs = regexp.MustCompile(
+	`(?i)^_?(id|messageids?|customid|messageuuid|messagehref|submittedat|erroridentifier)$`)
 
 // plain replaces what differs each time.
 func plain(name string, v any) any {

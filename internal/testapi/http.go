@@ -26,7 +26,7 @@ type httpMessage struct {
 	Check    bool           `json:"check"`
 }
 
-// httpAPI is an endpoint of the user's, at any path. It verifies signatures by Standard Webhooks.
+// httpAPI is an endpoint that a user wrote, at the path /mail. It verifies signatures by Standard Webhooks.
 func httpAPI() provider {
 	return provider{
 		auth: func(c *call) (answer, bool) {
@@ -43,17 +43,12 @@ func httpAPI() provider {
 		lost: func(_ *call, status int) answer {
 			return httpError(status, "path", "use POST /mail")
 		},
-		says: func(_ *call, what Say) answer {
-			a := map[Say]answer{
-				Throttled: httpError(http.StatusTooManyRequests, "throttled", "too many requests"),
-				Spent:     httpError(http.StatusTooManyRequests, "quota", "the quota of the day is used up"),
-				Down:      httpError(http.StatusServiceUnavailable, "down", "maintenance"),
-			}[what]
-			a.header = map[string]string{"Retry-After": "1"}
-			if what == Spent {
-				a.header["Retry-After"] = "3600"
+		says: func(*call) map[Say]answer {
+			return map[Say]answer{
+				Throttled: httpError(429, "throttled", "too many requests").with("Retry-After", "1"),
+				Spent:     httpError(429, "quota", "the quota of the day is used up").with("Retry-After", "3600"),
+				Down:      httpError(503, "down", "maintenance").with("Retry-After", "1"),
 			}
-			return a
 		},
 		key: func(c *call) string { return c.r.Header.Get("Idempotency-Key") }, keyLife: 24 * time.Hour,
 		repeat: func(first answer, what repetition) answer {
@@ -69,7 +64,7 @@ func httpAPI() provider {
 }
 
 func httpError(status int, code, text string) answer {
-	return answer{status, nil, map[string]any{"code": code, "message": text}}
+	return answer{status, nil, object{"code": code, "message": text}}
 }
 
 func httpSend(c *call) answer {
@@ -101,13 +96,13 @@ func httpSend(c *call) answer {
 	for _, to := range m.To {
 		results = append(results, c.httpTake(m, to, raw))
 	}
-	return answer{200, nil, map[string]any{"results": results}}
+	return answer{200, nil, object{"results": results}}
 }
 
 // httpTake accepts a message for one recipient, or says why not.
-func (c *call) httpTake(m httpMessage, to string, raw []byte) map[string]any {
-	refuse := func(reason, text string) map[string]any {
-		return map[string]any{"to": to, "status": "refused", "reason": reason, "message": text}
+func (c *call) httpTake(m httpMessage, to string, raw []byte) object {
+	refuse := func(reason, text string) object {
+		return object{"to": to, "status": "refused", "reason": reason, "message": text}
 	}
 	reason, no := c.o.inactive(to)
 	switch {
@@ -116,7 +111,7 @@ func (c *call) httpTake(m httpMessage, to string, raw []byte) map[string]any {
 	case address(to) == "":
 		return refuse("policy", "this is not an address")
 	case no && reason == "later":
-		return map[string]any{"to": to, "status": "later", "retryAfter": 60}
+		return object{"to": to, "status": "later", "retryAfter": 60}
 	case no && reason == "":
 		return refuse("unknown", "no such mailbox")
 	case no:
@@ -128,5 +123,5 @@ func (c *call) httpTake(m httpMessage, to string, raw []byte) map[string]any {
 	}
 	d := Delivery{From: m.From, ID: uuid(), MIME: raw, Tags: m.Tags, Metadata: metadata, Sandbox: m.Sandbox}
 	c.take(d, to)
-	return map[string]any{"to": to, "status": "accepted", "id": d.ID}
+	return object{"to": to, "status": "accepted", "id": d.ID}
 }

@@ -17,6 +17,7 @@ type content struct {
 	from, subject, text, html string
 	to, cc, replyTo           []string
 	headers                   [][2]string
+	raw                       bool   // the values of headers are sent as they are, without encoding
 	more                      []file // alternatives after text and html
 	inline, attached          []file
 }
@@ -25,6 +26,16 @@ type content struct {
 type file struct {
 	kind, name, cid string
 	data            []byte
+}
+
+// attach adds a file, in base64. It is inline if it has a Content-ID.
+func (m *content) attach(kind, name, cid, text string) {
+	raw, _ := decoded(text) // what can't be decoded was refused
+	if f := (file{kind, name, cid, raw}); cid != "" {
+		m.inline = append(m.inline, f)
+	} else {
+		m.attached = append(m.attached, f)
+	}
 }
 
 // entity is a part of a MIME message, or all of it.
@@ -69,7 +80,10 @@ func (m content) join(id string, now time.Time) []byte {
 	field("Reply-To", addressList(m.replyTo...))
 	field("Subject", mime.QEncoding.Encode("utf-8", m.subject))
 	for _, h := range m.headers {
-		field(h[0], mime.QEncoding.Encode("utf-8", h[1]))
+		if !m.raw {
+			h[1] = mime.QEncoding.Encode("utf-8", h[1])
+		}
+		field(h[0], h[1])
 	}
 	if !seen["Message-Id"] {
 		field("Message-ID", "<"+strings.Trim(id, "<>")+"@provider.test>")

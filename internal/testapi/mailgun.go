@@ -19,52 +19,52 @@ func mailgun() provider {
 			return answer{http.StatusUnauthorized, map[string]string{"Content-Type": "text/html"}, "Forbidden"},
 				user == "api" && key == c.o.Key
 		},
-		routes: []route{
-			{"POST", "/v3/{}/messages.mime", mailgunSend}, {"POST", "/v3/{}/messages", mailgunSend},
-			{"GET", "/v4/domains/{}", mailgunDomain(func(c *call) any {
-				record := map[string]any{"record_type": "TXT", "name": c.o.Domain, "valid": "valid", "is_active": true,
+		routes: hooks{list: "/v3/domains/{}/webhooks", create: "/v3/domains/{}/webhooks", id: "id", url: "url",
+			listed: func(all []any) any {
+				byID := object{}
+				for _, h := range all {
+					byID[fmt.Sprint(h.(object)["id"])] = object{"urls": h.(object)["url"]}
+				}
+				return object{"webhooks": byID}
+			},
+			created: func(_ *call, h object) answer { return answer{200, nil, object{"webhook": h}} },
+			refusal: mailgunError(400, "url is required"),
+		}.routes(
+			route{"POST", "/v3/{}/messages.mime", mailgunSend}, route{"POST", "/v3/{}/messages", mailgunSend},
+			route{"GET", "/v4/domains/{}", mailgunDomain(func(c *call) any {
+				record := object{"record_type": "TXT", "name": c.o.Domain, "valid": "valid", "is_active": true,
 					"value": "v=spf1 include:mailgun.org ~all"}
-				return map[string]any{"domain": map[string]any{"name": c.o.Domain, "state": "active", "is_disabled": false,
-					"type": "custom"}, "sending_dns_records": []any{record}, "receiving_dns_records": []any{}}
+				return object{"domain": object{"name": c.o.Domain, "state": "active", "is_disabled": false},
+					"sending_dns_records": []any{record}, "receiving_dns_records": []any{}}
 			})},
-			{"GET", "/v3/{}/bounces", mailgunDomain(func(c *call) any {
+			route{"GET", "/v3/{}/bounces", mailgunDomain(func(c *call) any {
 				page, _ := c.o.suppressed(c.r.URL.Query().Get("address"), 1000)
 				next := c.URL + c.r.URL.Path + "?page=next"
 				if len(page) > 0 {
 					next += "&address=" + page[len(page)-1]
 				}
-				return map[string]any{"paging": map[string]any{"next": next}, "items": each1(page, func(a string) any {
-					return map[string]any{"address": a, "code": "550", "error": "No such mailbox",
+				return object{"paging": object{"next": next}, "items": objects(page, func(a string) any {
+					return object{"address": a, "code": "550", "error": "No such mailbox",
 						"created_at": c.now.UTC().Format(http.TimeFormat)}
 				})}
 			})},
-			{"GET", "/v3/domains/{}/webhooks", mailgunDomain(func(c *call) any {
-				hooks := map[string]any{}
-				for _, h := range c.created() {
-					hooks[fmt.Sprint(h.(map[string]any)["id"])] = h
-				}
-				return map[string]any{"webhooks": hooks}
-			})},
-		},
+		),
 		lost: func(_ *call, status int) answer {
 			return answer{200, map[string]string{"Content-Type": "text/plain"}, "Mailgun Magnificent API"}
 		},
-		says: func(c *call, what Say) answer {
-			a := map[Say]answer{
-				Throttled: mailgunError(429, "Too many requests"),
-				Spent:     mailgunError(http.StatusPaymentRequired, "The plan's messages are used up"),
-				Down:      mailgunError(500, "Internal Server Error"),
-			}[what]
-			if what == Throttled {
-				a.header = map[string]string{"X-RateLimit-Reset": fmt.Sprint(c.now.Unix() + 12)}
+		says: func(c *call) map[Say]answer {
+			return map[Say]answer{
+				Throttled: mailgunError(429, "Too many requests").with("X-RateLimit-Reset",
+					fmt.Sprint(c.now.Unix()+12)),
+				Spent: mailgunError(http.StatusPaymentRequired, "The plan's messages are used up"),
+				Down:  mailgunError(500, "Internal Server Error"),
 			}
-			return a
 		},
 	}
 }
 
 func mailgunError(status int, text string) answer {
-	return answer{status, nil, map[string]any{"message": text}}
+	return answer{status, nil, object{"message": text}}
 }
 
 // mailgunDomain answers about the account's domain, and about no other.
@@ -149,7 +149,7 @@ func (c *call) mailgunMIME(f *multipart.Form, to []string) answer {
 	return c.mailgunTake(f, to, id, address(m.Header.Get("From")), func(string) []byte { return files[0].data })
 }
 
-// mailgunParts accepts a message in parts. With recipient-variables each recipient gets an own one.
+// mailgunParts accepts a message in parts. With recipient-variables each recipient gets a separate one.
 func (c *call) mailgunParts(f *multipart.Form, to []string) answer {
 	one := func(name string) string {
 		if len(f.Value[name]) == 0 {
@@ -214,7 +214,8 @@ func mailgunFiles(f *multipart.Form, name string) (files []file) {
 	return files
 }
 
-func (c *call) mailgunTake(f *multipart.Form, to []string, id, from string, mime func(to string) []byte) answer {
+func (c *call) mailgunTake(f *multipart.Form, to []string, id, from string,
+	mime func(to string) []byte) answer {
 	if !c.o.sender(from) {
 		return mailgunError(http.StatusForbidden, "Domain "+c.o.Domain+" is not allowed to send: "+from)
 	}
@@ -231,5 +232,5 @@ func (c *call) mailgunTake(f *multipart.Form, to []string, id, from string, mime
 		}
 		c.later(d, a)
 	}
-	return answer{200, nil, map[string]any{"id": id, "message": "Queued. Thank you."}}
+	return answer{200, nil, object{"id": id, "message": "Queued. Thank you."}}
 }

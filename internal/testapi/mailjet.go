@@ -9,13 +9,15 @@ import (
 )
 
 type mailjetMessage struct {
-	From, Sender, ReplyTo                                                *person
-	To, Cc, Bcc                                                          []person
-	Subject, TextPart, HTMLPart, CustomID, EventPayload, CustomCampaign  string
-	TrackOpens, TrackClicks                                              string
-	Headers                                                              map[string]string
-	Attachments, InlinedAttachments                                      []mailjetFile
-	DeduplicateCampaign, TemplateLanguage, AdvanceErrorHandling, Sandbox bool
+	From, Sender, ReplyTo                                               *person
+	To, Cc, Bcc                                                         []person
+	Subject, TextPart, HTMLPart, CustomID, EventPayload, CustomCampaign string
+	TrackOpens, TrackClicks                                             string
+	Headers                                                             map[string]string
+	Attachments, InlinedAttachments                                     []mailjetFile
+	DeduplicateCampaign, TemplateLanguage                               bool
+	Variables                                                           object
+	Priority                                                            int
 }
 
 type mailjetFile struct{ ContentType, Filename, Base64Content, ContentID string }
@@ -27,50 +29,44 @@ func mailjet() provider {
 			return answer{http.StatusUnauthorized, map[string]string{"Content-Type": "text/plain"}, ""},
 				user == c.o.Key && password == c.o.Secret
 		},
-		routes: []route{
-			{"POST", "/v3.1/send", mailjetSend},
-			{"GET", "/v3/REST/sender", func(c *call) answer {
-				return mailjetList(each1(c.o.Verified, func(v string) any {
-					return map[string]any{"Email": v, "Status": "Active", "EmailType": "transactional"}
-				}))
+		routes: hooks{list: "/v3/REST/eventcallbackurl", create: "/v3/REST/eventcallbackurl", id: "ID", url: "Url",
+			listed: mailjetList,
+			created: func(_ *call, h object) answer {
+				return answer{http.StatusCreated, nil, mailjetList([]any{h})}
+			},
+			refusal: mailjetError("mj-0003", "Missing mandatory property."),
+		}.routes(
+			route{"POST", "/v3.1/send", mailjetSend},
+			route{"GET", "/v3/REST/sender", func(c *call) answer {
+				return answer{200, nil, mailjetList(objects(c.o.Verified, func(v string) any {
+					return object{"Email": v, "Status": "Active", "EmailType": "transactional"}
+				}))}
 			}},
-			{"GET", "/v3/REST/dns", func(c *call) answer {
-				return mailjetList(each1(c.o.domains(), func(d string) any {
-					return map[string]any{"Domain": d, "DKIMStatus": "OK", "SPFStatus": "OK"}
-				}))
+			route{"GET", "/v3/REST/dns", func(c *call) answer {
+				return answer{200, nil, mailjetList(objects(c.o.domains(), func(d string) any {
+					return object{"Domain": d, "DKIMStatus": "OK", "SPFStatus": "OK"}
+				}))}
 			}},
-			{"GET", "/v3/REST/eventcallbackurl", func(c *call) answer { return mailjetList(c.created()) }},
-			{"POST", "/v3/REST/eventcallbackurl", func(c *call) answer {
-				var h map[string]any
-				if err := c.decode(&h, true); err != nil || h["Url"] == nil {
-					return mailjetError("mj-0003", "Missing mandatory property.")
-				}
-				a := mailjetList([]any{c.hook(h, "ID")})
-				a.status = http.StatusCreated
-				return a
-			}},
-		},
+		),
 		lost: func(_ *call, status int) answer {
-			return answer{status, nil, map[string]any{"ErrorMessage": "Unknown resource", "StatusCode": status}}
+			return answer{status, nil, object{"ErrorMessage": "Unknown resource", "StatusCode": status}}
 		},
-		says: func(_ *call, what Say) answer {
+		says: func(*call) map[Say]answer {
 			return map[Say]answer{
 				Throttled: {429, map[string]string{"Content-Type": "text/html"}, "Rate limit exceeded"},
-				Spent:     {403, nil, map[string]any{"ErrorMessage": "Your account quota is reached.", "StatusCode": 403}},
+				Spent:     {403, nil, object{"ErrorMessage": "Your account quota is reached.", "StatusCode": 403}},
 				Down:      {500, nil, ""},
-			}[what]
+			}
 		},
 	}
 }
 
 // mailjetList is an answer of the REST API.
-func mailjetList(data []any) answer {
-	return answer{200, nil, map[string]any{"Count": len(data), "Data": data, "Total": len(data)}}
-}
+func mailjetList(data []any) any { return object{"Count": len(data), "Data": data, "Total": len(data)} }
 
 // mailjetError refuses a whole request.
 func mailjetError(code, text string) answer {
-	return answer{400, nil, map[string]any{"ErrorIdentifier": uuid(), "ErrorCode": code, "ErrorMessage": text,
+	return answer{400, nil, object{"ErrorIdentifier": uuid(), "ErrorCode": code, "ErrorMessage": text,
 		"StatusCode": 400}}
 }
 
@@ -101,14 +97,14 @@ func mailjetSend(c *call) answer {
 		if code, text, about := c.mailjetWrong(m); code != 0 {
 			status = code
 			name, text, _ := strings.Cut(text, " ")
-			results = append(results, map[string]any{"Status": "error", "Errors": []any{map[string]any{
+			results = append(results, object{"Status": "error", "Errors": []any{object{
 				"ErrorIdentifier": uuid(), "ErrorCode": name, "StatusCode": code, "ErrorMessage": text,
 				"ErrorRelatedTo": []string{about}}}})
 			continue
 		}
 		results = append(results, c.mailjetTake(m, all.SandboxMode))
 	}
-	return answer{status, nil, map[string]any{"Messages": results}}
+	return answer{status, nil, object{"Messages": results}}
 }
 
 // mailjetWrong says what is wrong with a message: the status, the code with its text, and the property.
@@ -129,10 +125,8 @@ func (c *call) mailjetWrong(m mailjetMessage) (status int, text, about string) {
 		}
 	}
 	for name, value := range m.Headers {
-		switch strings.ToLower(name) {
-		case "from", "sender", "subject", "to", "cc", "bcc", "reply-to", "return-path", "delivered-to", "date",
-			"dkim-signature", "domainkey-status", "received-spf", "authentication-results", "received", "message-id",
-			"list-id", "x-mailjet-prio", "x-csa-complaints":
+		if reserved(name, "from sender subject to cc bcc reply-to return-path delivered-to date dkim-signature "+
+			"domainkey-status received-spf authentication-results received message-id list-id x-csa-complaints") {
 			return 400, "send-0011 Header cannot be customized using the \"Headers\" collection.",
 				"Headers[" + name + "]"
 		}
@@ -162,26 +156,27 @@ func (c *call) mailjetWrong(m mailjetMessage) (status int, text, about string) {
 	return 0, "", ""
 }
 
-func (c *call) mailjetTake(m mailjetMessage, sandbox bool) map[string]any {
+func (c *call) mailjetTake(m mailjetMessage, sandbox bool) object {
 	out := content{from: m.From.String(), subject: m.Subject, text: m.TextPart, html: m.HTMLPart,
 		to: people(m.To), cc: people(m.Cc), headers: pairs(m.Headers)}
 	if m.ReplyTo != nil {
 		out.replyTo = []string{m.ReplyTo.String()}
 	}
 	for _, f := range m.Attachments {
-		raw, _ := decoded(f.Base64Content)
-		out.attached = append(out.attached, file{f.ContentType, f.Filename, "", raw})
+		out.attach(f.ContentType, f.Filename, "", f.Base64Content)
 	}
 	for _, f := range m.InlinedAttachments {
-		raw, _ := decoded(f.Base64Content)
-		out.inline = append(out.inline, file{f.ContentType, f.Filename, f.ContentID, raw})
+		out.attach(f.ContentType, f.Filename, f.ContentID, f.Base64Content)
 	}
-	result := map[string]any{"Status": "success", "CustomID": m.CustomID}
+	result := object{"Status": "success", "CustomID": m.CustomID}
 	for name, list := range map[string][]person{"To": m.To, "Cc": m.Cc, "Bcc": m.Bcc} {
 		told := []any{}
 		for _, p := range list {
-			id := 70650219165027411 + c.serial()
-			told = append(told, map[string]any{"Email": p.Email, "MessageUUID": uuid(), "MessageID": id,
+			id := int64(0)
+			if !sandbox {
+				id = 70650219165027411 + c.serial()
+			}
+			told = append(told, object{"Email": p.Email, "MessageUUID": uuid(), "MessageID": id,
 				"MessageHref": fmt.Sprint("https://api.mailjet.com/v3/REST/message/", id)})
 			d := Delivery{From: m.From.Email, ID: strconv.FormatInt(id, 10), Sandbox: sandbox,
 				Metadata: map[string]string{"postroom_id": m.CustomID}, MIME: out.join(fmt.Sprint(id), c.now)}

@@ -26,58 +26,55 @@ func mandrill() provider {
 			return mandrillError(-1, "Invalid_Key", "Invalid API key"),
 				strings.TrimSuffix(m.Key, "-test") == c.o.Key
 		},
-		routes: []route{
-			{"POST", "/api/1.0/messages/send-raw.json", mandrillSend},
-			{"POST", "/api/1.0/users/ping2.json", func(*call) answer {
-				return answer{200, nil, map[string]any{"PING": "PONG!"}}
-			}},
-			{"POST", "/api/1.0/users/info.json", func(*call) answer {
-				return answer{200, nil, map[string]any{"username": "owner", "reputation": 90, "hourly_quota": 500,
-					"backlog": 0}}
-			}},
-			{"POST", "/api/1.0/senders/domains.json", func(c *call) answer {
-				ok := map[string]any{"valid": true, "error": nil}
-				return answer{200, nil, each1(c.o.domains(), func(d string) any {
-					return map[string]any{"domain": d, "spf": ok, "dkim": ok, "valid_signing": true}
-				})}
-			}},
-			{"POST", "/api/1.0/rejects/list.json", func(c *call) answer {
-				page, _ := c.o.suppressed("", len(c.o.Inactive))
-				return answer{200, nil, each1(page, func(a string) any {
-					return map[string]any{"email": a, "reason": "hard-bounce", "expired": false}
-				})}
-			}},
-			{"POST", "/api/1.0/webhooks/list.json", func(c *call) answer { return answer{200, nil, c.created()} }},
-			{"POST", "/api/1.0/webhooks/add.json", func(c *call) answer {
-				var h map[string]any
-				if c.decode(&h, true) != nil || h["url"] == nil {
-					return mandrillError(-2, "ValidationError", "You must specify a url value")
-				}
+		routes: hooks{create: "/api/1.0/webhooks/add.json", id: "id", url: "url",
+			created: func(c *call, h object) answer {
 				delete(h, "key")
 				h["auth_key"] = c.o.Secret
-				return answer{200, nil, c.hook(h, "id")}
+				return answer{200, nil, h}
+			},
+			refusal: mandrillError(-2, "ValidationError", "You must specify a url value"),
+		}.routes(
+			route{"POST", "/api/1.0/messages/send-raw.json", mandrillSend},
+			route{"POST", "/api/1.0/users/ping2.json", func(*call) answer {
+				return answer{200, nil, object{"PING": "PONG!"}}
 			}},
-		},
+			route{"POST", "/api/1.0/users/info.json", func(*call) answer {
+				return answer{200, nil, object{"username": "owner", "reputation": 90, "hourly_quota": 500,
+					"backlog": 0}}
+			}},
+			route{"POST", "/api/1.0/senders/domains.json", func(c *call) answer {
+				ok := object{"valid": true, "error": nil}
+				return answer{200, nil, objects(c.o.domains(), func(d string) any {
+					return object{"domain": d, "spf": ok, "dkim": ok, "valid_signing": true}
+				})}
+			}},
+			route{"POST", "/api/1.0/rejects/list.json", func(c *call) answer {
+				return answer{200, nil, objects(c.o.dead(), func(a string) any {
+					return object{"email": a, "reason": "hard-bounce", "expired": false}
+				})}
+			}},
+			route{"POST", "/api/1.0/webhooks/list.json", func(c *call) answer {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return answer{200, nil, append([]any{}, c.hooks...)}
+			}}),
 		lost: func(_ *call, status int) answer {
 			return mandrillError(-1, "Unknown_Method", "Unknown method")
 		},
-		says: func(_ *call, what Say) answer {
-			a := map[Say]answer{
-				Throttled: mandrillError(-1, "GeneralError", "Too many requests"),
-				Spent:     mandrillError(-1, "PaymentRequired", "The requested feature requires payment."),
-				Down:      mandrillError(-1, "ServiceUnavailable", "The server is unavailable"),
-			}[what]
-			if what == Throttled {
-				a.status = 429
+		says: func(*call) map[Say]answer {
+			throttled := mandrillError(-1, "GeneralError", "Too many requests")
+			throttled.status = 429
+			return map[Say]answer{Throttled: throttled,
+				Spent: mandrillError(-1, "PaymentRequired", "The requested feature requires payment."),
+				Down:  mandrillError(-1, "ServiceUnavailable", "The server is unavailable"),
 			}
-			return a
 		},
 	}
 }
 
 // mandrillError has status 500 whatever the error is.
 func mandrillError(code int, name, text string) answer {
-	return answer{500, nil, map[string]any{"status": "error", "code": code, "name": name, "message": text}}
+	return answer{500, nil, object{"status": "error", "code": code, "name": name, "message": text}}
 }
 
 func mandrillSend(c *call) answer {
@@ -121,9 +118,9 @@ func mandrillSend(c *call) answer {
 }
 
 // mandrillTake accepts a message for one recipient, or says why not.
-func (c *call) mandrillTake(d Delivery, to string, queued bool) map[string]any {
+func (c *call) mandrillTake(d Delivery, to string, queued bool) object {
 	d.ID = strings.ReplaceAll(uuid(), "-", "")
-	result := map[string]any{"email": to, "status": "sent", "_id": d.ID, "reject_reason": nil}
+	result := object{"email": to, "status": "sent", "_id": d.ID, "reject_reason": nil}
 	reason, no := c.o.inactive(to)
 	switch {
 	case queued:

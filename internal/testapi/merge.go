@@ -43,8 +43,8 @@ func merged[V any](all, own map[string]V) map[string]V {
 	return out
 }
 
-// each1 makes a list for an answer. It is never nil: an empty list is no null in JSON.
-func each1(list []string, make func(string) any) []any {
+// objects makes a list for an answer. It is never nil: an empty list is no null in JSON.
+func objects(list []string, make func(string) any) []any {
 	out := []any{}
 	for _, one := range list {
 		out = append(out, make(one))

@@ -76,9 +76,6 @@ func (s *Server) Notify(ctx context.Context, to string, what Event, d Delivery) 
 	return res.StatusCode, res.Body.Close()
 }
 
-// object is a JSON object.
-type object = map[string]any
-
 const (
 	unknown = "550 5.1.1 The email account that you tried to reach does not exist."
 	accept  = "250 2.0.0 OK"
@@ -138,7 +135,8 @@ var events = map[string]func(Event, Delivery, time.Time) any{
 		e := object{"event": "sent", "time": now.Unix(), "MessageID": json.Number(d.ID), "email": d.To,
 			"CustomID": d.Metadata["postroom_id"], "smtp_reply": accept}
 		if what == Bounced {
-			e["event"], e["hard_bounce"], e["error"], e["error_related_to"] = "bounce", true, "user unknown", "recipient"
+			e["event"], e["hard_bounce"] = "bounce", true
+			e["error"], e["error_related_to"] = "user unknown", "recipient"
 		}
 		return []any{e}
 	},

@@ -33,30 +33,28 @@ func postmark() provider {
 			return postmarkError(http.StatusUnauthorized, 10, "Request does not contain a valid Server token."),
 				token == want || token == "POSTMARK_API_TEST"
 		},
-		routes: []route{
-			{"POST", "/email", postmarkSingle}, {"POST", "/email/batch", postmarkBatch},
-			{"GET", "/server", postmarkServer}, {"GET", "/domains", postmarkDomains},
-			{"GET", "/webhooks", func(c *call) answer {
-				return answer{200, nil, map[string]any{"Webhooks": c.created()}}
-			}},
-			{"POST", "/webhooks", postmarkWebhook},
-			{"GET", "/message-streams/{}/suppressions/dump", postmarkSuppressions},
-		},
+		routes: hooks{list: "/webhooks", create: "/webhooks", id: "ID", url: "Url", listed: in("Webhooks"),
+			created: func(_ *call, h object) answer { return answer{200, nil, h} },
+			refusal: postmarkError(422, 600, "Url is required."),
+		}.routes(
+			route{"POST", "/email", postmarkSingle}, route{"POST", "/email/batch", postmarkBatch},
+			route{"GET", "/server", postmarkServer}, route{"GET", "/domains", postmarkDomains},
+			route{"GET", "/message-streams/{}/suppressions/dump", postmarkSuppressions}),
 		lost: func(_ *call, status int) answer {
 			return answer{status, map[string]string{"Content-Type": "text/html"}, "<h1>Not Found</h1>"}
 		},
-		says: func(_ *call, what Say) answer {
+		says: func(*call) map[Say]answer {
 			return map[Say]answer{
 				Throttled: postmarkError(http.StatusTooManyRequests, 429, "Rate limit exceeded."),
 				Spent:     postmarkError(422, 405, "You are out of email credits."),
 				Down:      postmarkError(http.StatusServiceUnavailable, 100, "Maintenance"),
-			}[what]
+			}
 		},
 	}
 }
 
 func postmarkError(status, code int, text string) answer {
-	return answer{status, nil, map[string]any{"ErrorCode": code, "Message": text}}
+	return answer{status, nil, object{"ErrorCode": code, "Message": text}}
 }
 
 // postmarkBody reads a message or a list of them.
@@ -137,7 +135,7 @@ func (c *call) postmarkSend(m postmarkMessage) answer {
 			"Found inactive addresses: "+strings.Join(inactive, ", ")+reason)
 	}
 	id := uuid()
-	said := map[string]any{"To": m.To, "SubmittedAt": c.now.UTC().Format("2006-01-02T15:04:05.0000000Z"),
+	said := object{"To": m.To, "SubmittedAt": c.now.UTC().Format("2006-01-02T15:04:05.0000000Z"),
 		"MessageID": id, "ErrorCode": 0, "Message": "OK"}
 	if len(inactive) > 0 {
 		said["Message"] = "Message OK, but will not deliver to these inactive addresses: " +
@@ -200,9 +198,8 @@ func postmarkInvalid(m postmarkMessage) string {
 		if !field(h.Name, h.Value) {
 			return fmt.Sprintf("Invalid header '%s'.", h.Name)
 		}
-		switch strings.ToLower(h.Name) {
-		case "from", "to", "cc", "bcc", "subject", "reply-to", "content-type", "content-transfer-encoding",
-			"mime-version", "date", "return-path", "sender", "dkim-signature":
+		if reserved(h.Name, "from to cc bcc subject reply-to content-type content-transfer-encoding mime-version "+
+			"date return-path sender dkim-signature") { // which ones exactly isn't documented
 			return fmt.Sprintf("Header '%s' not allowed.", h.Name)
 		}
 	}
@@ -251,19 +248,13 @@ func (m postmarkMessage) content() content {
 		}
 	}
 	for _, a := range m.Attachments {
-		raw, _ := decoded(a.Content)
-		f := file{a.ContentType, a.Name, strings.TrimPrefix(a.ContentID, "cid:"), raw}
-		if f.cid != "" {
-			out.inline = append(out.inline, f)
-		} else {
-			out.attached = append(out.attached, f)
-		}
+		out.attach(a.ContentType, a.Name, strings.TrimPrefix(a.ContentID, "cid:"), a.Content)
 	}
 	return out
 }
 
 func postmarkServer(c *call) answer {
-	return answer{200, nil, map[string]any{"ID": 1, "Name": "Test", "ApiTokens": []string{c.o.Key},
+	return answer{200, nil, object{"ID": 1, "Name": "Test", "ApiTokens": []string{c.o.Key},
 		"Color": "blue", "SmtpApiActivated": true, "DeliveryType": "Live", "TrackOpens": false,
 		"TrackLinks": "None"}}
 }
@@ -271,33 +262,21 @@ func postmarkServer(c *call) answer {
 func postmarkDomains(c *call) answer {
 	list := []any{}
 	for i, d := range c.o.domains() {
-		list = append(list, map[string]any{"Name": d, "SPFVerified": true, "DKIMVerified": true,
+		list = append(list, object{"Name": d, "SPFVerified": true, "DKIMVerified": true,
 			"WeakDKIM": false, "ReturnPathDomainVerified": false, "ID": i + 1})
 	}
-	return answer{200, nil, map[string]any{"TotalCount": len(list), "Domains": list}}
-}
-
-func postmarkWebhook(c *call) answer {
-	var h map[string]any
-	if a, ok := postmarkBody(c, &h); !ok {
-		return a
-	}
-	if link, _ := h["Url"].(string); !strings.HasPrefix(link, "http") {
-		return postmarkError(422, 600, "Url is required.")
-	}
-	return answer{200, nil, c.hook(h, "ID")}
+	return answer{200, nil, object{"TotalCount": len(list), "Domains": list}}
 }
 
 func postmarkSuppressions(c *call) answer {
 	list := []any{}
-	all, _ := c.o.suppressed("", len(c.o.Inactive))
-	for _, a := range all {
+	for _, a := range c.o.dead() {
 		reason, _ := c.o.inactive(a)
 		if reason == "" {
 			reason = "HardBounce"
 		}
-		list = append(list, map[string]any{"EmailAddress": a, "SuppressionReason": reason, "Origin": "Recipient",
+		list = append(list, object{"EmailAddress": a, "SuppressionReason": reason, "Origin": "Recipient",
 			"CreatedAt": c.now.Format("2006-01-02T15:04:05-07:00")})
 	}
-	return answer{200, nil, map[string]any{"Suppressions": list}}
+	return answer{200, nil, object{"Suppressions": list}}
 }

@@ -47,37 +47,39 @@ func (o *oneOrMore) UnmarshalJSON(raw []byte) error {
 func resend() provider {
 	return provider{
 		auth: func(c *call) (answer, bool) {
-			key := c.bearer("Bearer")
-			if key == "" {
-				return resendError(http.StatusUnauthorized, "missing_api_key", "Missing API Key"), false
+			key, sends := c.bearer("Bearer"), strings.HasPrefix(c.r.URL.Path, "/emails")
+			switch {
+			case key == "":
+				return resendError(401, "missing_api_key", "Missing API Key"), false
+			case key != c.o.Key && sends:
+				return resendError(401, "validation_error", "API key is invalid"), false
+			case key != c.o.Key:
+				return resendError(400, "validation_error", "API key is invalid"), false
 			}
-			return resendError(http.StatusUnauthorized, "validation_error", "API key is invalid"), key == c.o.Key
+			return resendError(401, "restricted_api_key", "This API key is restricted to only send emails"),
+				sends || !c.o.Restricted
 		},
-		routes: []route{
-			{"POST", "/emails", resendSingle}, {"POST", "/emails/batch", resendBatch},
-			{"GET", "/domains", resendDomains}, {"GET", "/suppressions", resendSuppressions},
-			{"GET", "/webhooks", func(c *call) answer {
-				return answer{200, nil, map[string]any{"object": "list", "has_more": false, "data": c.created()}}
-			}},
-			{"POST", "/webhooks", resendWebhook},
-		},
+		routes: hooks{list: "/webhooks", create: "/webhooks", id: "id", url: "endpoint", listed: in("data"),
+			created: func(c *call, h object) answer {
+				return answer{201, nil, object{"object": "webhook", "id": h["id"], "signing_secret": c.o.Secret}}
+			},
+			refusal: resendError(422, "missing_required_field", "Missing `endpoint` field."),
+		}.routes(
+			route{"POST", "/emails", resendSingle}, route{"POST", "/emails/batch", resendBatch},
+			route{"GET", "/domains", resendDomains}, route{"GET", "/suppressions", resendSuppressions}),
 		lost: func(_ *call, status int) answer {
 			if status == http.StatusMethodNotAllowed {
 				return resendError(status, "method_not_allowed", "This endpoint does not support this method")
 			}
 			return resendError(status, "not_found", "The requested endpoint does not exist")
 		},
-		says: func(_ *call, what Say) answer {
-			a := map[Say]answer{
+		says: func(*call) map[Say]answer {
+			return map[Say]answer{
 				Throttled: resendError(429, "rate_limit_exceeded",
-					"Too many requests. You can only make 2 requests per second."),
+					"Too many requests. You can only make 2 requests per second.").with("Retry-After", "1"),
 				Spent: resendError(429, "daily_quota_exceeded", "You have reached your daily email sending quota."),
 				Down:  resendError(500, "internal_server_error", "An unexpected error occurred."),
-			}[what]
-			if what == Throttled {
-				a.header = map[string]string{"Retry-After": "1"}
 			}
-			return a
 		},
 		key: func(c *call) string {
 			if !strings.HasPrefix(c.r.URL.Path, "/emails") {
@@ -101,7 +103,7 @@ func resend() provider {
 }
 
 func resendError(status int, name, text string) answer {
-	return answer{status, nil, map[string]any{"statusCode": status, "name": name, "message": text}}
+	return answer{status, nil, object{"statusCode": status, "name": name, "message": text}}
 }
 
 // resendBody reads a message or a list of them.
@@ -132,7 +134,7 @@ func resendSingle(c *call) answer {
 	if a := c.resendWrong(m, false); a.status != 0 {
 		return a
 	}
-	return resendOK(map[string]any{"id": c.resendTake(m)})
+	return resendOK(object{"id": c.resendTake(m)})
 }
 
 func resendBatch(c *call) answer {
@@ -152,16 +154,16 @@ func resendBatch(c *call) answer {
 			return a
 		}
 		if a.status != 0 {
-			wrong = append(wrong, map[string]any{"index": i, "message": a.body.(map[string]any)["message"]})
+			wrong = append(wrong, object{"index": i, "message": a.body.(object)["message"]})
 			continue
 		}
 		good = append(good, m)
 	}
 	data := []any{}
 	for _, m := range good {
-		data = append(data, map[string]any{"id": c.resendTake(m)})
+		data = append(data, object{"id": c.resendTake(m)})
 	}
-	body := map[string]any{"data": data}
+	body := object{"data": data}
 	if permissive {
 		body["errors"] = wrong
 	}
@@ -172,17 +174,17 @@ var resendTag = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 
 // resendWrong says what is wrong with a message. Its status is 0 if nothing is.
 func (c *call) resendWrong(m resendMessage, batch bool) answer {
-	refuse := func(name, text string, args ...any) answer { return resendError(422, name, fmt.Sprintf(text, args...)) }
+	refuse := func(name, text string) answer { return resendError(422, name, text) }
 	from := address(m.From)
 	for _, list := range []struct {
 		name string
 		all  []string
 	}{{"to", m.To}, {"cc", m.Cc}, {"bcc", m.Bcc}, {"reply_to", m.ReplyTo}} {
 		if _, _, ok := addresses(list.all); !ok {
-			return refuse("validation_error", "Invalid `%s` field.", list.name)
+			return refuse("validation_error", "Invalid `"+list.name+"` field.")
 		}
 		if len(list.all) > 50 {
-			return refuse("validation_error", "The `%s` field can have 50 addresses.", list.name)
+			return refuse("validation_error", "The `"+list.name+"` field can have 50 addresses.")
 		}
 	}
 	for name, value := range m.Headers {
@@ -239,18 +241,12 @@ func (c *call) resendTake(m resendMessage) string {
 	}
 	lost := false
 	for _, a := range m.Attachments {
-		raw, _ := decoded(a.Content)
 		kind := typeByName(a.Filename)
 		lost = lost || a.ContentType != "" && kind != "" && !strings.HasPrefix(a.ContentType, kind)
 		if a.ContentType != "" {
 			kind = a.ContentType
 		}
-		f := file{kind, a.Filename, a.ContentID, raw}
-		if f.cid != "" {
-			out.inline = append(out.inline, f)
-		} else {
-			out.attached = append(out.attached, f)
-		}
+		out.attach(kind, a.Filename, a.ContentID, a.Content)
 	}
 	metadata := map[string]string{}
 	for _, t := range m.Tags {
@@ -275,38 +271,25 @@ func (c *call) resendTake(m resendMessage) string {
 // typeByName returns the type that a name's extension stands for, or an empty text.
 func typeByName(name string) string {
 	return map[string]string{".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg",
-		".jpeg": "image/jpeg", ".gif": "image/gif", ".txt": "text/plain", ".csv": "text/csv", ".zip": "application/zip",
-		".html": "text/html"}[strings.ToLower(path.Ext(name))]
+		".jpeg": "image/jpeg", ".gif": "image/gif", ".txt": "text/plain", ".csv": "text/csv", ".html": "text/html",
+		".zip": "application/zip"}[strings.ToLower(path.Ext(name))]
 }
 
 func resendDomains(c *call) answer {
 	list := []any{}
 	for i, d := range c.o.domains() {
-		list = append(list, map[string]any{"id": fmt.Sprint("domain-", i+1), "name": d, "status": "verified",
+		list = append(list, object{"id": fmt.Sprint("domain-", i+1), "name": d, "status": "verified",
 			"region": "us-east-1", "created_at": c.now.UTC().Format(time.RFC3339)})
 	}
-	return answer{200, nil, map[string]any{"object": "list", "has_more": false, "data": list}}
+	return answer{200, nil, object{"object": "list", "has_more": false, "data": list}}
 }
 
 func resendSuppressions(c *call) answer {
 	page, next := c.o.suppressed(c.r.URL.Query().Get("after"), 100)
 	list := []any{}
 	for _, a := range page {
-		list = append(list, map[string]any{"object": "suppression", "id": a, "email": a, "origin": "bounce",
+		list = append(list, object{"object": "suppression", "id": a, "email": a, "origin": "bounce",
 			"created_at": c.now.UTC().Format(time.RFC3339)})
 	}
-	return answer{200, nil, map[string]any{"object": "list", "has_more": next != "", "data": list}}
-}
-
-func resendWebhook(c *call) answer {
-	var h map[string]any
-	if a, ok := resendBody(c, &h); !ok {
-		return a
-	}
-	if link, _ := h["endpoint"].(string); !strings.HasPrefix(link, "http") {
-		return resendError(422, "missing_required_field", "Missing `endpoint` field.")
-	}
-	h["status"] = "enabled"
-	created := c.hook(h, "id")
-	return answer{201, nil, map[string]any{"object": "webhook", "id": created["id"], "signing_secret": c.o.Secret}}
+	return answer{200, nil, object{"object": "list", "has_more": next != "", "data": list}}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 type sendgridMessage struct {
@@ -29,11 +30,12 @@ type sendgridMessage struct {
 	CustomArgs map[string]string `json:"custom_args"`
 	Pool       string            `json:"ip_pool_name"`
 	Tracking   json.RawMessage   `json:"tracking_settings"`
-	Settings   struct {
-		Sandbox struct {
-			Enable bool `json:"enable"`
-		} `json:"sandbox_mode"`
+	Settings   map[string]struct {
+		Enable bool `json:"enable"`
 	} `json:"mail_settings"`
+	Asm    json.RawMessage `json:"asm"`
+	SendAt int64           `json:"send_at"`
+	Batch  string          `json:"batch_id"`
 }
 
 type sendgridEntry struct {
@@ -50,7 +52,7 @@ type sendgridEntry struct {
 type sendgridErrors []any
 
 func (e *sendgridErrors) add(field, text string) {
-	*e = append(*e, map[string]any{"message": text, "field": field,
+	*e = append(*e, object{"message": text, "field": field,
 		"help": "http://sendgrid.com/docs/API_Reference/Web_API_v3/Mail/errors.html"})
 }
 
@@ -60,52 +62,43 @@ func sendgrid() provider {
 			return sendgridError(http.StatusUnauthorized,
 				"The provided authorization grant is invalid, expired, or revoked"), c.bearer("Bearer") == c.o.Key
 		},
-		routes: []route{
-			{"POST", "/v3/mail/send", sendgridSend},
-			{"GET", "/v3/scopes", func(*call) answer {
-				return answer{200, nil, map[string]any{"scopes": []string{"mail.send", "mail.batch.create"}}}
+		routes: hooks{list: "/v3/user/webhooks/event/settings/all", create: "/v3/user/webhooks/event/settings",
+			id: "id", url: "url", listed: in("webhooks"), refusal: sendgridError(400, "url is required"),
+			created: func(_ *call, h object) answer { return answer{http.StatusCreated, nil, h} },
+		}.routes(
+			route{"POST", "/v3/mail/send", sendgridSend},
+			route{"GET", "/v3/scopes", func(*call) answer {
+				return answer{200, nil, object{"scopes": []string{"mail.send", "mail.batch.create"}}}
 			}},
-			{"GET", "/v3/whitelabel/domains", func(c *call) answer {
-				return answer{200, nil, each1(c.o.domains(), func(d string) any {
-					return map[string]any{"id": 1, "domain": d, "valid": true, "legacy": false, "dns": map[string]any{}}
+			route{"GET", "/v3/whitelabel/domains", func(c *call) answer {
+				return answer{200, nil, objects(c.o.domains(), func(d string) any {
+					return object{"id": 1, "domain": d, "valid": true, "legacy": false, "dns": object{}}
 				})}
 			}},
-			{"GET", "/v3/suppression/{}", func(c *call) answer {
-				page, _ := c.o.suppressed("", len(c.o.Inactive))
-				return answer{200, nil, each1(page, func(a string) any {
-					return map[string]any{"email": a, "created": c.now.Unix(), "reason": "550 5.1.1", "status": "5.1.1"}
+			route{"GET", "/v3/suppression/{}", func(c *call) answer {
+				return answer{200, nil, objects(c.o.dead(), func(a string) any {
+					return object{"email": a, "created": c.now.Unix(), "reason": "550 5.1.1", "status": "5.1.1"}
 				})}
 			}},
-			{"GET", "/v3/user/webhooks/event/settings/all", func(c *call) answer {
-				return answer{200, nil, map[string]any{"webhooks": c.created()}}
-			}},
-			{"POST", "/v3/user/webhooks/event/settings", func(c *call) answer {
-				var h map[string]any
-				if c.decode(&h, true) != nil || h["url"] == nil {
-					return sendgridError(400, "url is required")
-				}
-				return answer{201, nil, c.hook(h, "id")}
-			}},
-		},
+		),
 		lost: func(_ *call, status int) answer {
 			return sendgridError(status, strings.ToLower(http.StatusText(status)))
 		},
-		says: func(c *call, what Say) answer {
-			a := map[Say]answer{
+		says: func(c *call) map[Say]answer {
+			return map[Say]answer{
 				Throttled: {429, map[string]string{"X-RateLimit-Limit": "500", "X-RateLimit-Remaining": "0",
-					"X-RateLimit-Reset": fmt.Sprint(c.now.Unix() + 30)}, map[string]any{"errors": []any{
-					map[string]any{"field": nil, "message": "too many requests"}}}},
+					"X-RateLimit-Reset": fmt.Sprint(c.now.Unix() + 30)}, object{"errors": []any{
+					object{"field": nil, "message": "too many requests"}}}},
 				Spent: sendgridError(http.StatusUnauthorized, "Maximum credits exceeded"),
 				Down:  sendgridError(http.StatusInternalServerError, "internal error"),
 			}
-			return a[what]
 		},
 	}
 }
 
 func sendgridError(status int, text string) answer {
-	return answer{status, nil, map[string]any{"errors": []any{
-		map[string]any{"message": text, "field": nil, "help": nil}}}}
+	return answer{status, nil, object{"errors": []any{
+		object{"message": text, "field": nil, "help": nil}}}}
 }
 
 func sendgridSend(c *call) answer {
@@ -126,18 +119,18 @@ func sendgridSend(c *call) answer {
 		wrong.add("from.email", "The from email does not contain a valid address.")
 	}
 	if len(wrong) > 0 {
-		return answer{400, nil, map[string]any{"errors": wrong}}
+		return answer{400, nil, object{"errors": wrong}}
 	}
 	if !c.o.sender(m.From.Email) {
 		wrong.add("from", "The from address does not match a verified Sender Identity. Mail cannot be sent until "+
 			"this error is resolved.")
-		return answer{http.StatusForbidden, nil, map[string]any{"errors": wrong}}
+		return answer{http.StatusForbidden, nil, object{"errors": wrong}}
 	}
 	id := strings.ReplaceAll(uuid(), "-", "")[:22]
 	for _, p := range m.Personalizations {
 		c.sendgridTake(m, p, id)
 	}
-	if m.Settings.Sandbox.Enable {
+	if m.Settings["sandbox_mode"].Enable {
 		return answer{200, nil, ""}
 	}
 	return answer{http.StatusAccepted, map[string]string{"X-Message-Id": id}, ""}
@@ -194,6 +187,9 @@ func (e *sendgridErrors) content(m sendgridMessage) {
 			e.add(fmt.Sprintf("content.%d.value", i), "The content value must be a string at least one character in "+
 				"length.")
 		}
+		if strings.ContainsAny(part.Type, ";,\r\n") {
+			e.add(fmt.Sprintf("content.%d.type", i), "Cannot contain ';', or CRLF characters.")
+		}
 		if now < last || part.Type == "" {
 			e.add("content", "If present, text/plain must be first, followed by text/html, followed by any other.")
 		}
@@ -210,6 +206,9 @@ func (e *sendgridErrors) content(m sendgridMessage) {
 		if _, ok := decoded(a.Content); !ok || a.Filename == "" {
 			e.add(fmt.Sprintf("attachments.%d.content", i), "The attachment content must be base64 encoded.")
 		}
+		if strings.ContainsAny(a.Type, ";,\r\n") {
+			e.add(fmt.Sprintf("attachments.%d.type", i), "The type cannot contain ';', or CRLF characters.")
+		}
 	}
 	seen := map[string]bool{}
 	for _, name := range m.Categories {
@@ -222,9 +221,8 @@ func (e *sendgridErrors) content(m sendgridMessage) {
 
 func (e *sendgridErrors) headers(at string, headers map[string]string) {
 	for name, value := range headers {
-		switch strings.ToLower(name) {
-		case "x-sg-id", "x-sg-eid", "received", "dkim-signature", "content-transfer-encoding", "content-type", "to",
-			"from", "subject", "reply-to", "cc", "bcc":
+		if reserved(name, "x-sg-id x-sg-eid received dkim-signature content-transfer-encoding content-type to "+
+			"from subject reply-to cc bcc") {
 			e.add(at, "The following headers are reserved and cannot be used: "+name)
 		}
 		if !field(name, value) {
@@ -256,16 +254,19 @@ func (c *call) sendgridTake(m sendgridMessage, p sendgridEntry, id string) {
 		}
 	}
 	for _, a := range m.Attachments {
-		raw, _ := decoded(a.Content)
-		if f := (file{a.Type, a.Filename, a.ContentID, raw}); a.Disposition == "inline" {
-			out.inline = append(out.inline, f)
-		} else {
-			f.cid = ""
-			out.attached = append(out.attached, f)
+		if a.Disposition != "inline" {
+			a.ContentID = ""
 		}
+		name := strings.Map(func(r rune) rune { // it garbles other names
+			if r >= utf8.RuneSelf {
+				return '?'
+			}
+			return r
+		}, a.Filename)
+		out.attach(a.Type, name, a.ContentID, a.Content)
 	}
 	d := Delivery{From: m.From.Email, ID: id, MIME: out.join(id, c.now), Tags: m.Categories,
-		Metadata: merged(m.CustomArgs, p.CustomArgs), Sandbox: m.Settings.Sandbox.Enable}
+		Metadata: merged(m.CustomArgs, p.CustomArgs), Sandbox: m.Settings["sandbox_mode"].Enable}
 	for _, list := range [][]person{p.To, p.Cc, p.Bcc} {
 		for _, who := range list {
 			c.later(d, who.Email)

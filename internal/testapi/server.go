@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/mail"
 	"slices"
 	"strings"
 	"sync"
@@ -23,14 +24,16 @@ type Options struct {
 	Key    string // required from requests; default "key"
 	Secret string // ses, mailjet, http (signs requests), postmark (account token); default [DefaultSecret]
 
-	Region   string // ses: the region that requests are signed for; default "eu-west-1"
-	Domain   string // mailgun: the sending domain; default "mg.example.com"
-	Verified []string
+	Restricted bool // resend: the key may only send
+
+	Region   string   // ses: the region that requests are signed for; default "eu-west-1"
+	Domain   string   // mailgun: the sending domain; default "mg.example.com"
+	Verified []string // addresses and domains that may send; default all
 	// Inactive has the addresses of the suppression list with their reasons, in the provider's words. An empty
 	// reason is a hard bounce.
 	Inactive map[string]string
 
-	Latency time.Duration    // time to answer
+	Latency time.Duration    // time between the last byte of a request and its delivery and answer
 	Now     func() time.Time // default time.Now
 }
 
@@ -42,7 +45,7 @@ type Delivery struct {
 	To, From string
 	ID       string // as the provider answered it
 	MIME     []byte
-	Header   map[string][]string // of MIME, with canonical names
+	Header   mail.Header // of MIME
 	Tags     []string
 	Metadata map[string]string // a message that Postroom sent has postroom_id here, at every provider
 	Sandbox  bool              // only validated
@@ -85,7 +88,7 @@ type Server struct {
 // Start runs the API of a provider until the test ends. The name is a gateway's type, such as "postmark".
 func Start(t testing.TB, name string, o Options) *Server {
 	t.Helper()
-	make, ok := providers[name]
+	api, ok := providers[name]
 	if !ok {
 		t.Fatalf("there is no fake of provider %q", name)
 	}
@@ -98,7 +101,7 @@ func Start(t testing.TB, name string, o Options) *Server {
 			*field = value
 		}
 	}
-	s := &Server{Name: name, provider: make(), options: o, closed: newChan(), changed: newChan(),
+	s := &Server{Name: name, provider: api(), options: o, closed: newChan(), changed: newChan(),
 		keys: map[string]*keyed{}}
 	s.http = httptest.NewUnstartedServer(s)
 	s.http.Listener = gate{s.http.Listener, s}
@@ -179,19 +182,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.pause(r, f, Headers)
 	body := s.read(r, f, number)
 	c := s.call(r, body, number)
-	if f.Status == 0 && f.Say == "" && (f.At != Read || f.Wait != nil) {
-		f.Taken = true
-	}
 	a, release := s.handle(c, f)
 	defer release()
 	if f.Say != "" {
-		a = s.provider.says(c, f.Say)
+		a = s.provider.says(c)[f.Say]
 	}
-	if a, err := s.render(a, f); err == nil {
-		s.send(w, r, f, a)
-	} else {
+	a, err := s.render(a, f)
+	if err != nil {
 		panic(err)
 	}
+	s.send(w, f, a)
 }
 
 // begin counts a request and takes the fault that awaits it.
@@ -243,17 +243,17 @@ func (s *Server) call(r *http.Request, body []byte, number int) *call {
 	return &call{Server: s, r: r, body: body, number: number, o: s.options, now: s.options.Now()}
 }
 
-// handle lets the provider answer a request, unless the fault comes first. Until release is called, an
-// idempotency key of the request is in flight.
+// handle lets the provider answer a request, unless the fault replaces the answer. Until release is called,
+// the request's idempotency key is in flight.
 func (s *Server) handle(c *call, f Fault) (a answer, release func()) {
-	release = func() {}
 	var do func(*call) answer
 	key := ""
-	if f.Taken {
+	if f.Taken || f.Status == 0 && f.Say == "" {
 		if a, do = s.provider.route(c); do != nil && s.provider.key != nil {
 			key = s.provider.key(c)
 		}
 	}
+	release = func() {}
 	if key != "" {
 		first, repeated := s.claim(c, key)
 		if repeated {
@@ -267,7 +267,7 @@ func (s *Server) handle(c *call, f Fault) (a answer, release func()) {
 			panic(e)
 		}
 	}()
-	if f.At == Read && f.Wait != nil {
+	if !f.Taken {
 		s.pause(c.r, f, Read)
 	}
 	c.wait(c.o.Latency)
@@ -275,7 +275,7 @@ func (s *Server) handle(c *call, f Fault) (a answer, release func()) {
 		a = do(c)
 		s.keep(c, key, a)
 	}
-	if f.Wait == nil {
+	if f.Taken {
 		s.pause(c.r, f, Read)
 	}
 	return a, release
@@ -302,6 +302,12 @@ type answer struct {
 	body   any
 }
 
+// with returns the answer with another header.
+func (a answer) with(name, value string) answer {
+	a.header = merged(a.header, map[string]string{name: value})
+	return a
+}
+
 // render makes the answer that is sent: the fault's own, or the provider's with what the fault changes.
 func (s *Server) render(a answer, f Fault) (answer, error) {
 	if f.Status != 0 {
@@ -321,7 +327,7 @@ func (s *Server) render(a answer, f Fault) (answer, error) {
 		}
 		a.body = string(raw)
 		header["Content-Type"] = "application/json"
-	} else if !isText {
+	} else {
 		a.body = text
 	}
 	maps.Copy(header, f.Header)

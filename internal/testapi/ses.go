@@ -56,27 +56,27 @@ func ses() provider {
 		routes: []route{
 			{"POST", "/v2/email/outbound-emails", sesSend}, {"POST", "/v2/email/outbound-bulk-emails", sesSendBulk},
 			{"GET", "/v2/email/account", func(c *call) answer {
-				return answer{200, nil, map[string]any{"SendingEnabled": true, "ProductionAccessEnabled": true,
-					"EnforcementStatus": "HEALTHY", "SendQuota": map[string]any{"Max24HourSend": 50000.0,
+				return answer{200, nil, object{"SendingEnabled": true, "ProductionAccessEnabled": true,
+					"EnforcementStatus": "HEALTHY", "SendQuota": object{"Max24HourSend": 50000.0,
 						"MaxSendRate": 14.0, "SentLast24Hours": float64(c.Count(""))}}}
 			}},
 			{"GET", "/v2/email/identities", func(c *call) answer {
-				return answer{200, nil, map[string]any{"EmailIdentities": each1(c.o.Verified, func(v string) any {
-					return map[string]any{"IdentityName": v, "SendingEnabled": true, "VerificationStatus": "SUCCESS",
+				return answer{200, nil, object{"EmailIdentities": objects(c.o.Verified, func(v string) any {
+					return object{"IdentityName": v, "SendingEnabled": true, "VerificationStatus": "SUCCESS",
 						"IdentityType": map[bool]string{true: "EMAIL_ADDRESS", false: "DOMAIN"}[strings.Contains(v, "@")]}
 				})}}
 			}},
 			{"GET", "/v2/email/identities/{}", func(c *call) answer {
-				if !slices.Contains(c.o.Verified, c.args[0]) {
+				if len(c.o.Verified) > 0 && !slices.Contains(c.o.Verified, c.args[0]) {
 					return sesError(404, "NotFoundException", "Email identity "+c.args[0]+" does not exist.")
 				}
-				return answer{200, nil, map[string]any{"VerifiedForSendingStatus": true, "VerificationStatus": "SUCCESS",
-					"DkimAttributes": map[string]any{"SigningEnabled": true, "Status": "SUCCESS"}}}
+				return answer{200, nil, object{"VerifiedForSendingStatus": true, "VerificationStatus": "SUCCESS",
+					"DkimAttributes": object{"SigningEnabled": true, "Status": "SUCCESS"}}}
 			}},
 			{"GET", "/v2/email/suppression/addresses", func(c *call) answer {
 				page, next := c.o.suppressed(c.r.URL.Query().Get("NextToken"), 100)
-				body := map[string]any{"SuppressedDestinationSummaries": each1(page, func(a string) any {
-					return map[string]any{"EmailAddress": a, "Reason": "BOUNCE", "LastUpdateTime": c.now.Unix()}
+				body := object{"SuppressedDestinationSummaries": objects(page, func(a string) any {
+					return object{"EmailAddress": a, "Reason": "BOUNCE", "LastUpdateTime": c.now.Unix()}
 				})}
 				if next != "" {
 					body["NextToken"] = next
@@ -87,22 +87,22 @@ func ses() provider {
 		lost: func(_ *call, status int) answer {
 			return sesError(status, "UnknownOperationException", "")
 		},
-		says: func(_ *call, what Say) answer {
+		says: func(*call) map[Say]answer {
 			return map[Say]answer{
 				Throttled: sesError(429, "TooManyRequestsException", "Maximum sending rate exceeded."),
 				Spent:     sesError(400, "ThrottlingException", "Daily message quota exceeded."),
 				Down:      sesError(500, "InternalServiceErrorException", "An internal error occurred."),
-			}[what]
+			}
 		},
 	}
 }
 
 func sesError(status int, kind, text string) answer {
-	return answer{status, map[string]string{"X-Amzn-Errortype": kind}, map[string]any{"message": text}}
+	return answer{status, map[string]string{"X-Amzn-Errortype": kind}, object{"message": text}}
 }
 
 var sesScope = regexp.MustCompile(
-	`^AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, SignedHeaders=([^,]+), Signature=`)
+	`^AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, SignedHeaders=([^,]+), Sig`)
 
 // sesAuth signs the request again, as it should have been signed, and compares.
 func sesAuth(c *call) (answer, bool) {
@@ -173,7 +173,7 @@ func sesSend(c *call) answer {
 	if m.ReplyToAddresses != nil {
 		raw = withHeader(raw, "Reply-To", strings.Join(m.ReplyToAddresses, ", "))
 	}
-	return answer{200, nil, map[string]any{"MessageId": c.sesTake(from, all, raw, m.EmailTags)}}
+	return answer{200, nil, object{"MessageId": c.sesTake(from, all, raw, m.EmailTags)}}
 }
 
 var sesTagText = regexp.MustCompile(`^[A-Za-z0-9_.@-]{1,256}$`)
@@ -195,8 +195,8 @@ func (c *call) sesWrong(from string, to sesDestination, tags []sesTag) ([]string
 	case len(all) == 0 || len(all) > 50:
 		return nil, sesError(400, "BadRequestException", "Recipient count must be between 1 and 50.")
 	case !c.o.sender(sender):
-		return nil, sesError(400, "MessageRejected", "Email address is not verified. The following identities failed "+
-			"the check in region "+strings.ToUpper(c.o.Region)+": "+sender)
+		return nil, sesError(400, "MessageRejected", "Email address is not verified. The following identities "+
+			"failed the check in region "+strings.ToUpper(c.o.Region)+": "+sender)
 	}
 	return all, answer{}
 }
@@ -235,21 +235,21 @@ func sesSendBulk(c *call) answer {
 		values := map[string]string{}
 		data := e.ReplacementEmailContent.ReplacementTemplate.ReplacementTemplateData
 		if a.status != 0 || json.Unmarshal([]byte(data), &values) != nil {
-			results = append(results, map[string]any{"Status": "INVALID_PARAMETER", "Error": "invalid entry"})
+			results = append(results, object{"Status": "INVALID_PARAMETER", "Error": "invalid entry"})
 			continue
 		}
 		if reason, no := c.o.inactive(all[0]); no && reason != "" {
-			results = append(results, map[string]any{"Status": reason, "Error": "temporary"})
+			results = append(results, object{"Status": reason, "Error": "temporary"})
 			continue
 		}
 		fill := handlebars(values, true)
-		out := content{from: m.FromEmailAddress, to: e.Destination.ToAddresses, subject: fill.Replace(template.Subject),
-			text: fill.Replace(template.Text), html: fill.Replace(template.Html)}
+		out := content{from: m.FromEmailAddress, to: e.Destination.ToAddresses, text: fill.Replace(template.Text),
+			html: fill.Replace(template.Html), subject: fill.Replace(template.Subject)}
 		for _, h := range e.ReplacementHeaders {
 			out.headers = append(out.headers, [2]string{h.Name, h.Value})
 		}
 		id := c.sesTake(m.FromEmailAddress, all, out.join("0", c.now), e.ReplacementTags)
-		results = append(results, map[string]any{"Status": "SUCCESS", "MessageId": id})
+		results = append(results, object{"Status": "SUCCESS", "MessageId": id})
 	}
-	return answer{200, nil, map[string]any{"BulkEmailEntryResults": results}}
+	return answer{200, nil, object{"BulkEmailEntryResults": results}}
 }

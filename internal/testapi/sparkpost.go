@@ -27,6 +27,7 @@ type sparkpostMessage struct {
 		Sandbox    bool   `json:"sandbox"`
 		Pool       string `json:"ip_pool"`
 	} `json:"options"`
+	Campaign   string            `json:"campaign_id"`
 	Metadata   map[string]string `json:"metadata"`
 	ReturnPath string            `json:"return_path"`
 }
@@ -46,66 +47,62 @@ type sparkpostFile struct{ Name, Type, Data string }
 func sparkpost() provider {
 	return provider{
 		auth: func(c *call) (answer, bool) {
-			return answer{http.StatusUnauthorized, nil, map[string]any{"errors": []any{
-				map[string]any{"message": "Unauthorized."}}}}, c.r.Header.Get("Authorization") == c.o.Key
+			return answer{http.StatusUnauthorized, nil, object{"errors": []any{
+				object{"message": "Unauthorized."}}}}, c.r.Header.Get("Authorization") == c.o.Key
 		},
-		routes: []route{
-			{"POST", "/api/v1/transmissions", sparkpostSend},
-			{"GET", "/api/v1/sending-domains", func(c *call) answer {
-				return answer{200, nil, map[string]any{"results": each1(c.o.domains(), func(d string) any {
-					return map[string]any{"domain": d, "status": map[string]any{"ownership_verified": true,
+		routes: hooks{list: "/api/v1/webhooks", create: "/api/v1/webhooks", id: "id", url: "target",
+			listed: in("results"),
+			created: func(_ *call, h object) answer {
+				return answer{200, nil, object{"results": object{"id": h["id"]}}}
+			},
+			refusal: sparkpostError(422, "1400", "required field is missing", "target is required"),
+		}.routes(
+			route{"POST", "/api/v1/transmissions", sparkpostSend},
+			route{"GET", "/api/v1/sending-domains", func(c *call) answer {
+				return answer{200, nil, object{"results": objects(c.o.domains(), func(d string) any {
+					return object{"domain": d, "status": object{"ownership_verified": true,
 						"dkim_status": "valid", "spf_status": "valid", "compliance_status": "valid"}}
 				})}}
 			}},
-			{"GET", "/api/v1/suppression-list", func(c *call) answer {
+			route{"GET", "/api/v1/suppression-list", func(c *call) answer {
 				page, next := c.o.suppressed(c.r.URL.Query().Get("cursor"), 1000)
 				links := []any{}
 				if next != "" {
-					links = append(links, map[string]any{"rel": "next", "href": "/api/v1/suppression-list?cursor=" + next})
+					links = append(links, object{"rel": "next", "href": "/api/v1/suppression-list?cursor=" + next})
 				}
-				return answer{200, nil, map[string]any{"links": links, "total_count": len(c.o.Inactive),
-					"results": each1(page, func(a string) any {
-						return map[string]any{"recipient": a, "type": "transactional", "source": "Bounce Rule"}
+				return answer{200, nil, object{"links": links, "total_count": len(c.o.Inactive),
+					"results": objects(page, func(a string) any {
+						return object{"recipient": a, "type": "transactional", "source": "Bounce Rule"}
 					})}}
 			}},
-			{"GET", "/api/v1/webhooks", func(c *call) answer {
-				return answer{200, nil, map[string]any{"results": c.created()}}
-			}},
-			{"POST", "/api/v1/webhooks", func(c *call) answer {
-				var h map[string]any
-				if c.decode(&h, true) != nil || h["target"] == nil || h["events"] == nil {
-					return sparkpostError(422, "1400", "required field is missing", "target and events are required")
-				}
-				return answer{200, nil, map[string]any{"results": map[string]any{"id": c.hook(h, "id")["id"]}}}
-			}},
-		},
+		),
 		lost: func(_ *call, status int) answer {
 			return sparkpostError(status, "1600", "resource not found", "Resource not found")
 		},
-		says: func(_ *call, what Say) answer {
+		says: func(*call) map[Say]answer {
 			return map[Say]answer{
 				Throttled: sparkpostError(429, "", "Too many requests", ""),
 				Spent:     sparkpostError(420, "2102", "Exceed Sending Limit (daily)", ""),
 				Down:      sparkpostError(503, "1501", "Service unavailable", ""),
-			}[what]
+			}
 		},
 	}
 }
 
 func sparkpostError(status int, code, text, description string) answer {
-	e := map[string]any{"message": text}
+	e := object{"message": text}
 	for name, value := range map[string]string{"code": code, "description": description} {
 		if value != "" {
 			e[name] = value
 		}
 	}
-	return answer{status, nil, map[string]any{"errors": []any{e}}}
+	return answer{status, nil, object{"errors": []any{e}}}
 }
 
 func sparkpostSend(c *call) answer {
 	var m sparkpostMessage
 	if !c.isJSON() || c.decode(&m, true) != nil {
-		return sparkpostError(400, "1300", "invalid data format/type", "The body isn't valid JSON of a transmission")
+		return sparkpostError(400, "1300", "invalid data format/type", "The body isn't a transmission in JSON")
 	}
 	from := m.from()
 	_, domain, _ := strings.Cut(address(from), "@")
@@ -118,8 +115,17 @@ func sparkpostSend(c *call) answer {
 		return sparkpostError(422, "1300", "invalid data format/type", "content.from isn't an address")
 	case len(c.body) > 20<<20:
 		return sparkpostError(422, "1301", "content is too large", "content can have 20 MB")
+	case len(m.Campaign) > 64:
+		return sparkpostError(422, "1300", "invalid data format/type", "campaign_id can have 64 bytes")
+	case m.Options.Sandbox: // the domain of the sandbox takes stored templates only, five times in all
+		return sparkpostError(420, "2103", "Exceed Sandbox Limit", "")
 	case !c.o.sender(address(from)):
 		return sparkpostError(400, "7001", "Invalid domain", "Unconfigured Sending Domain <"+domain+">")
+	}
+	for _, f := range append(m.Content.Attachments, m.Content.Inline...) {
+		if _, ok := decoded(f.Data); !ok || f.Name == "" || f.Type == "" {
+			return sparkpostError(422, "1300", "invalid data format/type", "an attachment isn't valid")
+		}
 	}
 	var good []sparkpostRecipient
 	wrong := []any{}
@@ -132,7 +138,7 @@ func sparkpostSend(c *call) answer {
 	}
 	if len(good) == 0 {
 		a := sparkpostError(400, "5002", "at least one valid recipient is required", "")
-		a.body.(map[string]any)["results"] = map[string]any{"rcpt_to_errors": wrong,
+		a.body.(object)["results"] = object{"rcpt_to_errors": wrong,
 			"total_rejected_recipients": len(wrong), "total_accepted_recipients": 0}
 		return a
 	}
@@ -144,10 +150,10 @@ func sparkpostSend(c *call) answer {
 	for _, r := range good {
 		c.sparkpostTake(m, r, from, id)
 	}
-	results := map[string]any{"total_rejected_recipients": len(wrong), "total_accepted_recipients": len(good), "id": id}
-	body := map[string]any{"results": results}
+	results := object{"id": id, "total_rejected_recipients": len(wrong), "total_accepted_recipients": len(good)}
+	body := object{"results": results}
 	if len(wrong) > 0 {
-		body["errors"] = []any{map[string]any{"message": "transmission created, but with validation errors",
+		body["errors"] = []any{object{"message": "transmission created, but with validation errors",
 			"code": "2000"}}
 		if most, _ := strconv.Atoi(c.r.URL.Query().Get("num_rcpt_errors")); most > 0 {
 			results["rcpt_to_errors"] = wrong[:min(most, len(wrong))]
@@ -157,20 +163,20 @@ func sparkpostSend(c *call) answer {
 }
 
 // wrong says what is wrong with a recipient. It does not name the recipient.
-func (r sparkpostRecipient) wrong() map[string]any {
+func (r sparkpostRecipient) wrong() object {
 	size := 0
 	for name, value := range r.Metadata {
 		size += len(name) + len(value)
 	}
 	switch {
 	case r.Address.Email == "":
-		return map[string]any{"message": "required field is missing", "code": "1400",
+		return object{"message": "required field is missing", "code": "1400",
 			"description": "address.email is required for each recipient"}
 	case address(r.Address.Email) == "":
-		return map[string]any{"message": "invalid data format/type", "code": "1300",
+		return object{"message": "invalid data format/type", "code": "1300",
 			"description": "Error validating syntax of the recipient's address"}
 	case size > 1000:
-		return map[string]any{"message": "invalid data format/type", "code": "1300",
+		return object{"message": "invalid data format/type", "code": "1300",
 			"description": "metadata can have 1000 bytes"}
 	}
 	return nil
@@ -200,7 +206,10 @@ func (c *call) sparkpostTake(m sparkpostMessage, r sparkpostRecipient, from, id 
 		text, html = handlebars(r.Values, false), handlebars(r.Values, true)
 	}
 	d := Delivery{From: address(from), ID: id, Tags: r.Tags, Metadata: merged(m.Metadata, r.Metadata),
-		Sandbox: m.Options.Sandbox || strings.HasSuffix(r.Address.Email, ".sink.sparkpostmail.com")}
+		Sandbox: strings.HasSuffix(r.Address.Email, ".sink.sparkpostmail.com")}
+	if m.Campaign != "" {
+		d.Tags = append(d.Tags, m.Campaign)
+	}
 	if m.Content.RFC822 != "" {
 		d.MIME = []byte(text.Replace(m.Content.RFC822))
 		c.later(d, r.Address.Email)
@@ -221,12 +230,10 @@ func (c *call) sparkpostTake(m sparkpostMessage, r sparkpostRecipient, from, id 
 		out.replyTo = []string{m.Content.ReplyTo}
 	}
 	for _, f := range m.Content.Attachments {
-		raw, _ := decoded(f.Data)
-		out.attached = append(out.attached, file{f.Type, f.Name, "", raw})
+		out.attach(f.Type, f.Name, "", f.Data)
 	}
 	for _, f := range m.Content.Inline {
-		raw, _ := decoded(f.Data)
-		out.inline = append(out.inline, file{f.Type, f.Name, f.Name, raw})
+		out.attach(f.Type, f.Name, f.Name, f.Data)
 	}
 	d.MIME = out.join(id, c.now)
 	c.later(d, r.Address.Email)

@@ -3,6 +3,7 @@ package apisend
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -20,11 +21,14 @@ type adapter struct {
 	most  int                 // recipients of one request; 0: any number
 	size  int64               // bytes of a message, as MIME; 0: any number
 	apart bool                // it takes parts instead of MIME: mail.parts is set
-	// returns what of a message the API can't carry, to be said after "it has"; empty: nothing. nil: it
-	// carries any
+	tls   bool                // it can require TLS for a message
+	// returns what of a message the API can't carry, to be said after "it has", with the field of a submit in
+	// front, as in "attachments: an empty attachment"; empty: nothing. nil: it carries any
 	lacks func(Target, *mail) string
 	// makes a request; it may be repeated with the same bytes
 	request func(Target, *mail, group) (request, error)
+	// signs a request with this body; nil: request puts the key into it
+	sign func(context.Context, *Sender, Target, *http.Request, []byte) error
 	// says what an answer means. It is called for every answer, also for one without JSON.
 	read func(*exchange) answer
 	list *listing // how it takes several messages in one request; nil: one by one
@@ -42,10 +46,16 @@ type adapter struct {
 
 // adapters are all of them, by the type of a gateway.
 var adapters = map[api.GatewayType]*adapter{
-	api.GatewayHTTP:     endpoint,
-	api.GatewayMailjet:  mailjet,
-	api.GatewayPostmark: postmark,
-	api.GatewayResend:   resend,
+	api.GatewayBrevo:     brevo,
+	api.GatewayHTTP:      endpoint,
+	api.GatewayMailgun:   mailgun,
+	api.GatewayMailjet:   mailjet,
+	api.GatewayMandrill:  mandrill,
+	api.GatewayPostmark:  postmark,
+	api.GatewayResend:    resend,
+	api.GatewaySendGrid:  sendGrid,
+	api.GatewaySES:       ses,
+	api.GatewaySparkPost: sparkPost,
 }
 
 // request is one request to an API.

@@ -257,12 +257,12 @@ func (l *batch) deliver(members []*member) sent {
 		}
 		var err error
 		if q, err = adapters[l.target.Type].list.request(l.target, key, items); err != nil {
-			return sent{err: uncarried(l.target, "%w", err)}
+			return sent{err: (&Lack{Gateway: l.target.ID, Why: "makes no request: " + err.Error()}).uncarried()}
 		}
 		q.list, g = true, group{}
 	}
 	return l.s.deliver(l.ctx, l.target, q, g, func(repeated bool) func(context.Context) error {
-		return func(ctx context.Context) error { return l.mark(ctx, members) }
+		return func(ctx context.Context) error { return l.mark(ctx, members, repeated) }
 	})
 }
 
@@ -270,12 +270,12 @@ func (l *batch) deliver(members []*member) sent {
 var errUnmarked = errors.New("a message of the list was not marked")
 
 // mark calls the marks of all messages side by side before the last byte leaves.
-func (l *batch) mark(ctx context.Context, members []*member) error {
+func (l *batch) mark(ctx context.Context, members []*member, repeated bool) error {
 	l.begin(members)
 	defer l.end(members)
 	var group sync.WaitGroup
 	for _, m := range members {
-		if m.failed == nil && !m.marked {
+		if m.failed == nil && (repeated || !m.marked) {
 			group.Go(func() { m.failed = m.before(ctx) })
 		}
 	}

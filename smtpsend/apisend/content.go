@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// content is a message taken apart, for providers that take parts instead of MIME. What it has is as the
-// reader of the message would see it, letter for letter.
+// content is the parts of a message, for providers whose APIs don't take MIME. Texts and names are as the
+// reader of the message would see them, letter for letter.
 type content struct {
 	from, sender     message.Address   // the author; who sends for them, if that is somebody else
 	replyTo, to, cc  []message.Address // as the header names them
@@ -21,7 +21,7 @@ type content struct {
 	messageID        string // with angle brackets; header has it too
 	text, html       string // with LF line ends
 	hasText, hasHTML bool
-	alternatives     []alternative // further ones, in order
+	alternatives     []alternative // alternatives besides text and HTML, in order
 	inline           []file        // what html shows by their Content-ID
 	files            []file        // attachments, in order
 	header           []field       // all other fields, in order
@@ -89,7 +89,7 @@ func (c content) size() int64 {
 	return int64(n)
 }
 
-// takeHeader sorts the fields into those that have a place of their own and all others.
+// takeHeader stores each field where the content has a place for it, or else in header.
 func (c *content) takeHeader(header []message.Header) error {
 	seen := map[string]bool{}
 	var from, sender []message.Address
@@ -111,7 +111,7 @@ func (c *content) takeHeader(header []message.Header) error {
 			c.subject = h.Value
 		default:
 			if name == "message-id" {
-				c.messageID = h.Value
+				c.messageID = cmp.Or(c.messageID, h.Value)
 			}
 			if !isLeftOut(name) {
 				c.header = append(c.header, field{name: h.Name, value: h.Value})
@@ -173,7 +173,7 @@ func (c *content) takeParts(tree *message.Node) error {
 		f := file{name: n.Name, kind: mime.FormatMediaType(n.Type, n.Params), cid: n.CID, content: n.Body}
 		switch {
 		case n.CID != "" && linked[n.CID]:
-			linked[n.CID] = false // of two parts with one id, mail programs show the first
+			linked[n.CID] = false // if two parts have this id, mail programs show the first
 			c.inline = append(c.inline, f)
 		case n.Location != "" && strings.Contains(c.html, n.Location):
 			t.lose("an image that the HTML names by its Content-Location")
@@ -191,7 +191,7 @@ const (
 	atRoot        place = iota // the message itself
 	inMixed                    // shown one after another
 	inAlternative              // one of them is shown
-	inRelated                  // beside the HTML, which shows it
+	inRelated                  // next to the HTML, which shows it
 )
 
 // partTaker collects the parts of a content.
@@ -212,7 +212,7 @@ func (t *partTaker) take(n *message.Node, at place) (shown bool) {
 	case n.Type == "multipart/signed" || n.Type == "multipart/encrypted":
 		t.lose("a signed or encrypted message (" + n.Type + ")")
 	case at == inRelated:
-		t.lose("a " + n.Type + " beside the HTML")
+		t.lose("a " + n.Type + " next to the HTML")
 	case n.Type == "multipart/mixed":
 		return t.takeMixed(n)
 	case n.Type == "multipart/alternative":

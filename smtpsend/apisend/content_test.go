@@ -160,7 +160,8 @@ func raw(lines string) []byte { return []byte(strings.ReplaceAll(lines, "\n", "\
 const head = "From: =?iso-8859-1?Q?J=FCrgen?= =?utf-8?B?IE3D?=\n =?utf-8?B?vGxsZXI=?= <J@Example.com>\n" +
 	"To: \"Doe, John\" <john@example.net>,\n\tundisclosed-recipients:;\nCc: x@b\u00fccher.example\n" +
 	"Subject: =?utf-8?Q?Gr=C3=BC?=\n =?utf-8?Q?=C3=9Fe?= and\n\ta tab\nReceived: from x\nReturn-Path: <a@b>\n" +
-	"DKIM-Signature: v=1\nX-Two: a\nX-Two: =?utf-8?q?=E2=82=AC?=\nDisposition-Notification-To: =?utf-8?q?=C3=BC?= " +
+	"DKIM-Signature: v=1\nARC-Seal: i=1\nBcc: c@d.example\nResent-Bcc: c@d.example\nSender: J@EXAMPLE.com\n" +
+	"X-Two: a\nX-Two: =?utf-8?q?=E2=82=AC?=\nDisposition-Notification-To: =?utf-8?q?=C3=BC?= " +
 	"<a@b.example>\nMIME-Version: 1.0\n"
 
 // TestTakeApartOfForeignMail has what other programs write.
@@ -258,11 +259,15 @@ func TestBeyondParts(t *testing.T) {
 		{multipart("alternative", text, "Content-Type: text/x-amp-html\n\nx", html),
 			"an alternative of type text/x-amp-html"},
 		{multipart("alternative", text, "Content-Type: image/png\n\nx"), "an alternative of type image/png"},
+		{multipart("alternative", text, multipart("related", "Content-Type: image/png\n\nx")),
+			"an alternative of type image/png"},
+		{multipart("alternative", text, "Content-Type: text/calendar\nContent-Disposition: attachment\n\nx"),
+			"an alternative of type text/calendar"},
 		{multipart("alternative", html, text), "a text/plain after the HTML"},
 		{multipart("alternative", text, text, html), "a second text/plain"},
 		{multipart("mixed", text, html), "a second text"},
 		{multipart("mixed", html, html), "a second text/html"},
-		{multipart("related", html, multipart("mixed", text)), "a multipart/mixed beside the HTML"},
+		{multipart("related", html, multipart("mixed", text)), "a multipart/mixed next to the HTML"},
 		{multipart("related", html, "Content-Type: image/png\nContent-Location: images/a.png\n\nx"),
 			"an image that the HTML names by its Content-Location"},
 		{"Content-Type: text/calendar; method=REQUEST\n\nx", "a message of type text/calendar"},
@@ -357,11 +362,15 @@ func TestTakeApartIsBounded(t *testing.T) {
 		}
 	}
 	deep := "\nx\n"
-	for i := range 31 {
+	for i := range 32 {
+		c, err := takeApart(raw("From: a@example.com\n" + deep))
+		if c.text != "x\n" || err != nil {
+			t.Errorf("%d levels deep is %q, %v", i+1, c.text, err)
+		}
 		deep = fmt.Sprintf("Content-Type: multipart/mixed; boundary=B%d\n\n--B%d\n%s\n--B%d--\n", i, i, deep, i)
 	}
-	if c := apart(t, raw("From: a@example.com\n"+deep)); c.text != "x\n" {
-		t.Errorf("32 levels deep is %q", c.text)
+	if _, err := takeApart(raw("From: a@example.com\n" + deep)); err == nil {
+		t.Error("33 levels were taken apart")
 	}
 }
 

@@ -48,9 +48,12 @@ func (s *Sender) try(ctx context.Context, t Target, q request, g group,
 	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { out.reused = c.Reused }}
 	body := &gate{ctx: ctx, body: q.body, marks: marks, opened: func() { late.Reset(s.o.Timeout) }}
 	r, err := q.build(httptrace.WithClientTrace(ctx, trace), t, body)
+	if sign := adapters[t.Type].sign; err == nil && sign != nil {
+		err = sign(ctx, s, t, r, q.body)
+	}
 	if err != nil {
 		body.end()
-		out.err = smtpsend.Refused(err)
+		out.err = unmade(err)
 		return out
 	}
 	response, err := s.client(t.Proxy).Do(r)
@@ -108,6 +111,14 @@ func (q request) build(ctx context.Context, t Target, g *gate) (*http.Request, e
 	}
 	r.Header, r.ContentLength, r.GetBody = q.header, int64(len(q.body)), nil
 	return r, nil
+}
+
+// unmade returns the error for a request that couldn't be built or signed.
+func unmade(err error) *smtpsend.Error {
+	if known, is := errors.AsType[*smtpsend.Error](err); is {
+		return known
+	}
+	return smtpsend.Refused(err)
 }
 
 // readAnswer reads an answer of at most so many bytes.

@@ -82,9 +82,9 @@ func (g *gate) end() (released bool, aborted error) {
 }
 
 // marksOf returns what is called before the last byte of a request to some of the recipients.
-func marksOf(m smtpsend.Message, to []string, repeated bool) func(context.Context) error {
+func marksOf(m smtpsend.Message, to []string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if m.BeforeDot != nil && !repeated {
+		if m.BeforeDot != nil {
 			if err := m.BeforeDot(ctx, to); err != nil {
 				return err
 			}

@@ -185,14 +185,12 @@ func resendSplit(x *exchange) (answers []*exchange, list bool) {
 // resendInvalid says what a validation_error means, whose text names the field.
 func (x *exchange) resendInvalid(r refusal) answer {
 	switch {
-	case says(r.text, "API key"):
-		r.meaning = badKey
 	case says(r.text, "not verified", "testing emails", "`from`"):
 		r.meaning = badSender
 	case says(r.text, "`to`", "`cc`", "`bcc`"):
 		r.meaning = badAddress
 		return x.blames(r)
-	case x.status == http.StatusForbidden || x.status == http.StatusUnauthorized:
+	case says(r.text, "API key"), x.status == http.StatusForbidden, x.status == http.StatusUnauthorized:
 		r.meaning = badKey
 	default:
 		r.meaning = badMessage

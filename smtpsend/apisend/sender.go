@@ -43,6 +43,7 @@ type Sender struct {
 	slots   slots
 	batches batches
 	metrics *metrics
+	machine machine
 
 	mu      sync.Mutex
 	clients map[string]*http.Client // by the URL of their proxy
@@ -135,6 +136,9 @@ func (s *Sender) Verify(ctx context.Context, t Target) error {
 	if x.ok() || a.fine != nil && a.fine(x) {
 		return nil
 	}
+	if r := a.read(x).refusal; r != nil && r.scope == smtpsend.ScopeAccount {
+		return x.failure(*r)
+	}
 	if m, known := byStatus(x.status, true); known {
 		return x.failure(refusal{meaning: m, text: http.StatusText(x.status)})
 	}
@@ -175,8 +179,8 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 	if err := d.m.Check(); err != nil {
 		return err
 	}
-	if err := d.a.fits(d.t, d.m.Body.Size()); err != nil {
-		return err
+	if lack := d.a.fits(d.t, d.m.Body.Size()); lack != nil {
+		return lack.uncarried()
 	}
 	content, err := d.m.Body.Open(ctx)
 	if err == nil {
@@ -187,7 +191,7 @@ func (d *delivery) load(ctx context.Context) *smtpsend.Error {
 		return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Soft,
 			Scope: smtpsend.ScopeMessage, Err: fmt.Errorf("read the content: %w", err)}
 	}
-	return d.a.carries(d.t, d.m)
+	return d.a.carries(d.t, d.m).uncarried()
 }
 
 // mostRounds bounds the rounds of requests after answers that refused recipients because of others. It is
@@ -241,9 +245,6 @@ func (d *delivery) announce(ctx context.Context) *smtpsend.Error {
 	return nil
 }
 
-// doubtWaits are the waits before a request in doubt is repeated with its key.
-var doubtWaits = []time.Duration{0, time.Second, 5 * time.Second}
-
 // send sends the message to some recipients, and records their results. It returns the error of a gateway that
 // need not be asked again for the others.
 func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
@@ -251,7 +252,7 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	d.m.key = d.key(to)
 	q, err := d.a.request(d.t, d.m, g)
 	if err != nil {
-		return uncarried(d.t, "%w", err)
+		return (&Lack{Gateway: d.t.ID, Why: "makes no request: " + err.Error()}).uncarried()
 	}
 	var out sent
 	if d.lists(q) {
@@ -273,60 +274,10 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	return d.judge(out.x)
 }
 
-// lists reports whether a request may be one with other messages. One whose attempt before was in doubt goes
-// alone where keys are remembered: it needs the same key.
+// lists reports whether a request may be one with other messages. One that can settle a doubt goes alone: it
+// has to be the same again.
 func (d *delivery) lists(q request) bool {
 	return d.t.list() > 1 && q.item != nil && (d.a.remembers == 0 || !d.m.Labels.Doubted)
-}
-
-// alone sends a request for which nobody waits but the caller.
-func (d *delivery) alone(ctx context.Context, q request, g group) sent {
-	begun := time.Now()
-	leave, failure := d.s.enter(ctx, d.t, d.m.Message)
-	if failure != nil {
-		return sent{wait: time.Since(begun), unsent: failure}
-	}
-	defer leave()
-	waited := time.Since(begun)
-	out := d.s.deliver(ctx, d.t, q, g, func(repeated bool) func(context.Context) error {
-		return marksOf(d.m.Message, g.all(), repeated)
-	})
-	out.wait = waited
-	return out
-}
-
-// deliver sends a request with its marks. It sends it once more over another connection if the first one had
-// ended, and with its key while it is in doubt.
-func (s *Sender) deliver(ctx context.Context, t Target, q request, g group,
-	marks func(repeated bool) func(context.Context) error) sent {
-	out := s.try(ctx, t, q, g, marks(false))
-	if out.reused && out.err != nil && ctx.Err() == nil {
-		out = s.try(ctx, t, q, g, marks(false)) // the connection had ended before
-	}
-	for _, pause := range doubtWaits {
-		if q.key == "" || !out.inDoubt(q.list) || !s.o.Wait(ctx, pause) {
-			break
-		}
-		s.metrics.repeats.Inc()
-		out = s.try(ctx, t, q, g, marks(true))
-		if out.err != nil && !out.err.InDoubt {
-			out.err = (&exchange{method: http.MethodPost}).doubt(out.err) // the request before may have been taken
-		}
-	}
-	return out
-}
-
-// inDoubt reports whether it is not known if a request was taken. list says that it had several messages.
-func (o sent) inDoubt(list bool) bool {
-	if o.err != nil {
-		return o.err.InDoubt
-	}
-	if list && o.x.ok() {
-		_, readable := o.x.adapter.list.split(o.x)
-		return !readable
-	}
-	_, known := byStatus(o.x.status, false)
-	return o.x.adapter.read(o.x).unreadable && !known
 }
 
 // key names a request in a way that another one never has: by the message, the recipients, and how many

@@ -1,0 +1,58 @@
+package ui
+
+import (
+	"slices"
+
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/api"
+)
+
+// isAPI reports whether a gateway is spoken to over the API of a provider, or of the user's own.
+func isAPI(t api.GatewayType) bool { return t != "" && t != api.GatewaySMTP }
+
+// apiGroups are the fields of a gateway with an API: those that its type has.
+func apiGroups(kind api.GatewayType) []formGroup {
+	const kept = "Never shown. Empty: the stored one stays, unless the region, URL or domain changes."
+	needs, has := gateways.APIFields(kind)
+	var fields []formField
+	for _, f := range []formField{
+		{Name: "api.key", Label: "Key", Kind: "secret", Most: 512, Hint: kept},
+		{Name: "api.secret", Label: "Secret", Kind: "secret", Most: 512, Hint: kept},
+		{Name: "api.region", Label: "Region", Most: 32, Placeholder: "us"},
+		{Name: "api.domain", Label: "Sending domain", Placeholder: "mg.example.com"},
+		{Name: "api.url", Label: "URL", Most: 2048, Placeholder: "that of the provider"},
+		{Name: "api.stream", Label: "Message stream", Placeholder: "outbound"},
+		{Name: "api.pool", Label: "IP pool"},
+		{Name: "api.subaccount", Label: "Subaccount"},
+		{Name: "api.batch", Label: "Messages in one request", Kind: "number", Placeholder: "the provider’s most"},
+		{Name: "api.sandbox", Label: "Sandbox: the provider checks each message and delivers nothing", Kind: "check"},
+	} {
+		name := f.Name[len("api."):]
+		if f.Required = slices.Contains(needs, name) && f.Kind != "secret"; !slices.Contains(needs, name) &&
+			!slices.Contains(has, name) {
+			continue
+		}
+		switch {
+		case kind == api.GatewaySES && name == "pool":
+			f.Label = "Configuration set"
+		case kind == api.GatewaySES && name == "key":
+			f.Label, f.Hint = "Access key", "Empty: the credentials of the machine."
+		case kind == api.GatewaySES && name == "region":
+			f.Placeholder = "eu-west-1"
+		case kind == api.GatewayHTTP && name == "secret":
+			f.Hint = "Signs the requests, as Standard Webhooks. Empty: one is made, or the stored one stays."
+		case kind == api.GatewayHTTP && name == "url":
+			f.Placeholder = "https://mail.example.com/send"
+		}
+		fields = append(fields, f)
+	}
+	limits := slices.DeleteFunc(limitFields(), func(f formField) bool { return f.Name == "limits.perConnection" })
+	return []formGroup{
+		{Legend: "API of " + string(kind), Fields: fields},
+		{Legend: "Limits", Folded: true, Fields: limits},
+		{Legend: "Way to the API", Folded: true, Fields: []formField{
+			{Name: "proxy", Label: "Proxy", Most: 2048, Placeholder: "socks5://proxy.example.com:1080",
+				Hint: "Its password is shown as ******, which keeps it."},
+		}},
+	}
+}
