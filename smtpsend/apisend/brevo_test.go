@@ -61,13 +61,15 @@ func TestBrevoAnswers(t *testing.T) {
 func TestBrevoRestsWhenItsLimitIsUsedUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, api.GatewayBrevo, testapi.Options{})
-	b.Fail(testapi.Fault{Header: map[string]string{"X-Sib-Ratelimit-Remaining": "0", "X-Sib-Ratelimit-Reset": "7"}})
+	b.Fail(testapi.Fault{Header: map[string]string{"X-Sib-Ratelimit-Remaining": "0",
+		"X-Sib-Ratelimit-Reset": "7"}})
 	if r := b.send(t, mail("ann@example.net")); r.Recipients[0].Err != nil {
 		t.Fatal(r.Recipients[0].Err)
 	}
 	m := mail("bob@example.net")
 	e := b.send(t, m).Recipients[0].Err
-	if e == nil || e.Verdict != smtpsend.Throttle || e.Phase != smtpsend.PhaseConnect || e.RetryAfter < 5*time.Second {
+	if e == nil || e.Verdict != smtpsend.Throttle || e.Phase != smtpsend.PhaseConnect ||
+		e.RetryAfter < 5*time.Second {
 		t.Errorf("%v, want to wait 7 seconds", e)
 	}
 }
