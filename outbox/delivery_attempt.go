@@ -286,7 +286,7 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 		DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
 		Labels: smtpsend.Labels{
 			ID: c.id, Account: c.envelope.Account, Bulk: c.lane == api.Bulk, Tags: c.envelope.Tags,
-			Metadata: c.envelope.Metadata, Answered: c.answered(),
+			Metadata: c.envelope.Metadata, Answered: c.answered(), Doubted: c.status.Doubt != nil,
 			Proof: func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
 		},
 	}

@@ -249,11 +249,16 @@ func (b *Batch) carried(m *newMessage) error {
 	if len(lacks) == 0 || len(lacks) < len(b.apis) {
 		return nil
 	}
-	e := fault.New(fault.Unprocessable, "MessageNotCarried", "No gateway of the account can carry the message: "+
-		"%s. Change the message, or add a gateway of type smtp", lacks[0])
+	var fields fault.Fields
+	var reasons []string
 	for _, lack := range lacks {
-		e.Fields = append(e.Fields, fault.Field{Key: cmp.Or(lack.Field, "gateway"), Message: lack.Error()})
+		fields.Add(cmp.Or(lack.Field, "gateway"), "%s", lack)
+		reasons = append(reasons, lack.Gateway+": it "+lack.Why)
 	}
+	e := fault.New(fault.Unprocessable, "MessageNotCarried",
+		"No gateway can carry the message (%s). Change the "+
+			"message, or use a gateway of type smtp", strings.Join(reasons, "; "))
+	e.Fields = fields
 	return e
 }
 

@@ -69,6 +69,8 @@ type Labels struct {
 	// how many of its attempts were answered before, so that a key against duplicates is used again only where
 	// no answer was read
 	Answered int
+	// an attempt before is in doubt: the request must be the same where the provider knows it by its key
+	Doubted bool
 }
 
 // DSN asks for delivery status notifications (RFC 3461). When any of it is set, each RCPT carries an ORCPT.

@@ -17,7 +17,7 @@ type apiFlags struct {
 	KeyFile    string  `group:"api" placeholder:"FROM" help:"Where the key is: a file, env:NAME, or - for standard input. Default: you are asked for it."`
 	SecretFile string  `group:"api" placeholder:"FROM" help:"Where the secret is, of ses, mailjet and http."`
 	Region     *string `group:"api" placeholder:"NAME" help:"With ses a region such as eu-west-1; with mailgun, sendgrid and sparkpost us or eu."`
-	URL        *string `name:"url" group:"api" placeholder:"URL" help:"Base URL. Required with http; otherwise that of the provider."`
+	URL        *string `name:"api-url" group:"api" placeholder:"URL" help:"Base URL. Required with http; otherwise that of the provider."`
 	Domain     *string `group:"api" placeholder:"DOMAIN" help:"Sending domain, with mailgun."`
 	Stream     *string `group:"api" placeholder:"NAME" help:"Message stream, with postmark. Default: outbound."`
 	Pool       *string `group:"api" placeholder:"NAME" help:"IP pool of sendgrid, sparkpost and mandrill, configuration set of ses."`

@@ -1,6 +1,6 @@
-// Command http-gateway is the endpoint of a gateway of type http. It checks that a request comes from
+// Command http-gateway is an endpoint for gateways with the type http. It checks that a request comes from
 // Postroom, gives the message to a program such as sendmail once for each recipient, and answers for each.
-// Put the API of your provider in place of the program.
+// Replace the program with your provider's API.
 //
 //	POSTROOM_GATEWAY_SECRET=whsec_… go run ./examples/http-gateway 127.0.0.1:8080 /usr/sbin/sendmail
 package main

@@ -331,7 +331,10 @@ func (s *Server) render(a answer, f Fault) (answer, error) {
 	} else {
 		a.body = text
 	}
-	maps.Copy(header, f.Header)
+	for name, value := range f.Header { // in place of the provider's own, however that spells it
+		maps.DeleteFunc(header, func(other, _ string) bool { return strings.EqualFold(other, name) })
+		header[name] = value
+	}
 	a.header = header
 	return a, nil
 }

@@ -105,27 +105,8 @@ func sparkpostSend(c *call) answer {
 		return sparkpostError(400, "1300", "invalid data format/type", "The body isn't a transmission in JSON")
 	}
 	from := m.from()
-	_, domain, _ := strings.Cut(address(from), "@")
-	switch {
-	case len(m.Recipients) == 0:
-		return sparkpostError(422, "1400", "required field is missing", "recipients or list_id required")
-	case m.Content.RFC822 == "" && (m.Content.Subject == "" || m.Content.Text == "" && m.Content.HTML == ""):
-		return sparkpostError(422, "1400", "required field is missing", "content is missing a required field")
-	case domain == "":
-		return sparkpostError(422, "1300", "invalid data format/type", "content.from isn't an address")
-	case len(c.body) > 20<<20:
-		return sparkpostError(422, "1301", "content is too large", "content can have 20 MB")
-	case len(m.Campaign) > 64:
-		return sparkpostError(422, "1300", "invalid data format/type", "campaign_id can have 64 bytes")
-	case m.Options.Sandbox: // the domain of the sandbox takes stored templates only, five times in all
-		return sparkpostError(420, "2103", "Exceed Sandbox Limit", "")
-	case !c.o.sender(address(from)):
-		return sparkpostError(400, "7001", "Invalid domain", "Unconfigured Sending Domain <"+domain+">")
-	}
-	for _, f := range append(m.Content.Attachments, m.Content.Inline...) {
-		if _, ok := decoded(f.Data); !ok || f.Name == "" || f.Type == "" {
-			return sparkpostError(422, "1300", "invalid data format/type", "an attachment isn't valid")
-		}
+	if refusal, ok := c.sparkpostRefuses(m, address(from)); ok {
+		return refusal
 	}
 	var good []sparkpostRecipient
 	wrong := []any{}
@@ -137,7 +118,10 @@ func sparkpostSend(c *call) answer {
 		}
 	}
 	if len(good) == 0 {
-		return sparkpostNobody(wrong)
+		a := sparkpostError(400, "5002", "at least one valid recipient is required", "")
+		a.body.(object)["results"] = object{"rcpt_to_errors": wrong,
+			"total_rejected_recipients": len(wrong), "total_accepted_recipients": 0}
+		return a
 	}
 	if _, no := c.o.inactive(good[0].Address.Email); no && len(m.Recipients) == 1 {
 		return sparkpostError(400, "1902", "Message generation rejected",
@@ -159,12 +143,34 @@ func sparkpostSend(c *call) answer {
 	return answer{200, nil, body}
 }
 
-// sparkpostNobody is the answer to a transmission without a valid recipient.
-func sparkpostNobody(wrong []any) answer {
-	a := sparkpostError(400, "5002", "at least one valid recipient is required", "")
-	a.body.(object)["results"] = object{"rcpt_to_errors": wrong, "total_rejected_recipients": len(wrong),
-		"total_accepted_recipients": 0}
-	return a
+// sparkpostRefuses returns what is wrong with a whole transmission.
+func (c *call) sparkpostRefuses(m sparkpostMessage, from string) (refusal answer, ok bool) {
+	wrong := func(status int, code, text, description string) (answer, bool) {
+		return sparkpostError(status, code, text, description), true
+	}
+	_, domain, _ := strings.Cut(from, "@")
+	switch {
+	case len(m.Recipients) == 0:
+		return wrong(422, "1400", "required field is missing", "recipients or list_id required")
+	case m.Content.RFC822 == "" && (m.Content.Subject == "" || m.Content.Text == "" && m.Content.HTML == ""):
+		return wrong(422, "1400", "required field is missing", "content is missing a required field")
+	case domain == "":
+		return wrong(422, "1300", "invalid data format/type", "content.from isn't an address")
+	case len(c.body) > 20<<20:
+		return wrong(422, "1301", "content is too large", "content can have 20 MB")
+	case len(m.Campaign) > 64:
+		return wrong(422, "1300", "invalid data format/type", "campaign_id can have 64 bytes")
+	case m.Options.Sandbox: // the domain of the sandbox takes stored templates only, five times in all
+		return wrong(420, "2103", "Exceed Sandbox Limit", "")
+	case !c.o.sender(from):
+		return wrong(400, "7001", "Invalid domain", "Unconfigured Sending Domain <"+domain+">")
+	}
+	for _, f := range append(m.Content.Attachments, m.Content.Inline...) {
+		if _, ok := decoded(f.Data); !ok || f.Name == "" || f.Type == "" {
+			return wrong(422, "1300", "invalid data format/type", "an attachment isn't valid")
+		}
+	}
+	return answer{}, false
 }
 
 // wrong says what is wrong with a recipient. It does not name the recipient.

@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/app/apptest"
+	"github.com/postroom/postroom/internal/testapi"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -33,6 +34,15 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
 		To: api.Addresses{{Address: "ann@example.net"}}, Text: "Hello"}); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := testapi.Start(t, "http", testapi.Options{})
+	if _, err := api.CreateGateway.Do(t.Context(), client, api.Gateway{Gateway: "own", Name: "own", Type: "http",
+		API: &api.GatewayAPI{URL: endpoint.URL + "/mail", Secret: testapi.DefaultSecret}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{Gateway: "own",
+		To: api.Addresses{{Address: "bob@example.net"}}, Text: "Hello"}); err != nil {
 		t.Fatal(err)
 	}
 	hooks.Wait(t, event.MessageSent)

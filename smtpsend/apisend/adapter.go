@@ -31,13 +31,15 @@ type adapter struct {
 	sign func(context.Context, *Sender, Target, *http.Request, []byte) error
 	// says what an answer means. It is called for every answer, also for one without JSON.
 	read func(*exchange) answer
+	list *listing // how it takes several messages in one request; nil: one by one
 	// the wait until the provider's limit is reset, from the header of an answer; nil: none is told
 	reset func(http.Header, time.Time) time.Duration
 	// how long the provider remembers a key against duplicates; 0: it takes none
 	remembers time.Duration
 	// a harmless request that shows whether the key is good
 	check func(Target) request
-	// says what its answer means; nil: it is good. A nil function judges by the status
+	// says what its answer with 2xx means; nil: it is good. A nil function takes any. Other answers are read as
+	// those to a message
 	checked func(*exchange) *refusal
 	// says whether a refusal of the check shows that the key is good; nil: none does
 	fine func(*exchange) bool
@@ -64,6 +66,8 @@ type request struct {
 	header http.Header
 	body   []byte
 	key    string // against duplicates; empty: none
+	item   []byte // the message as an item of a list; nil: it must go alone
+	list   bool   // it has several messages
 }
 
 // group is the recipients of one request. Their addresses are spelled as in the envelope. Where the API takes
@@ -109,6 +113,16 @@ func (m *mail) proof() string {
 		return ""
 	}
 	return m.Labels.Proof()
+}
+
+// listing is how an API takes several messages in one request.
+type listing struct {
+	most    int // messages of a request
+	request func(t Target, key string, items [][]byte) (request, error)
+	// takes an answer apart: into one for each message, with the status and the body that it would have alone;
+	// nil: it says nothing of the message. It reports false if it is no answer to a list, but one to the request
+	// as a whole.
+	split func(*exchange) (answers []*exchange, list bool)
 }
 
 // exchange is a request and its answer.

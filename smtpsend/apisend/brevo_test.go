@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testapi"
+	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
@@ -53,4 +55,32 @@ func TestBrevoAnswers(t *testing.T) {
 		{502, "<html>", "doubt", 0},
 		{418, failed("new_word", "something"), "soft message", 0},
 	})
+}
+
+// TestBrevoRestsWhenItsLimitIsUsedUp: the last answer says so before a request is refused.
+func TestBrevoRestsWhenItsLimitIsUsedUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, api.GatewayBrevo, testapi.Options{})
+	b.Fail(testapi.Fault{Header: map[string]string{"X-Sib-Ratelimit-Remaining": "0",
+		"X-Sib-Ratelimit-Reset": "7"}})
+	if r := b.send(t, mail("ann@example.net")); r.Recipients[0].Err != nil {
+		t.Fatal(r.Recipients[0].Err)
+	}
+	m := mail("bob@example.net")
+	e := b.send(t, m).Recipients[0].Err
+	if e == nil || e.Verdict != smtpsend.Throttle || e.Phase != smtpsend.PhaseConnect ||
+		e.RetryAfter < 5*time.Second {
+		t.Errorf("%v, want to wait 7 seconds", e)
+	}
+}
+
+// TestABrevoKeyResolvesTheDoubt: a repeat that is answered with duplicate_request was taken at first.
+func TestABrevoKeyResolvesTheDoubt(t *testing.T) {
+	t.Parallel()
+	b := setup(t, api.GatewayBrevo, testapi.Options{})
+	b.Fail(testapi.Fault{At: testapi.Read, Taken: true})
+	r := b.send(t, mail("ann@example.net"))
+	if r.Recipients[0].Err != nil || r.Recipients[0].ProviderID != "" || b.Count("ann@example.net") != 1 {
+		t.Errorf("%+v, delivered %d times", r.Recipients[0], b.Count("ann@example.net"))
+	}
 }

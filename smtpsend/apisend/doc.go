@@ -11,17 +11,17 @@
 //     before is never in doubt.
 //   - No request is repeated, with two exceptions. One over a kept connection that had ended, of which the
 //     provider has seen nothing, goes out once more. One that is in doubt goes out again with the same key
-//
-// and
-//
-//	  the same bytes, where the provider remembers keys.
-//	- An error that only the gateway is to blame for, such as a revoked key, is one of the account; a message
-//	  that the gateway can't carry is smtpsend.Uncarried. Another gateway may be tried after either.
-//	- Content is sent as MIME, byte for byte, where the API takes it. Elsewhere the parts of the message are
-//	  mapped to fields, and a message that would be changed is not carried.
-//	- Keys are never in errors and logs, nor are contents and headers. Destinations pass Options.Guard when
-//	  they are dialed. No redirect is followed.
-//	- An answer is read up to 1 MiB, its header up to 64 KiB; it is never unpacked.
+//     and the same bytes, where the provider remembers keys.
+//   - Messages for one target that come at the same time share a request where the API takes lists. Their
+//     callers see single messages. A message whose marks fail is left out before the last byte leaves. A list
+//     that is refused for one of them is asked again in halves. A wrong count in an answer puts all in doubt.
+//   - An error that only the gateway is to blame for, such as a revoked key, is one of the account; a message
+//     that the gateway can't carry is smtpsend.Uncarried. Another gateway may be tried after either.
+//   - Content is sent as MIME, byte for byte, where the API takes it. Elsewhere the parts of the message are
+//     mapped to fields, and a message that would be changed is not carried.
+//   - Keys are never in errors and logs, nor are contents and headers. Destinations pass Options.Guard when
+//     they are dialed. No redirect is followed.
+//   - An answer is read up to 1 MiB, that to a list up to 8 MiB, a header up to 64 KiB; it is never unpacked.
 //
 // It stores nothing and owns no Redis keys. The envelope sender and DSN requests do not reach a provider: it
 // reports bounces by webhooks.

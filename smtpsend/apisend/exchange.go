@@ -13,8 +13,11 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Bounds of an answer.
-const answerMost = 1 << 20
+// Bounds of an answer: to a message, and to a list of them.
+const (
+	answerMost = 1 << 20
+	listMost   = 8 << 20
+)
 
 var (
 	errTooLong = errors.New("the answer is too long")
@@ -29,6 +32,8 @@ type sent struct {
 	tls    string          // such as "TLS 1.3"
 	body   time.Duration   // until the last byte had left
 	dot    time.Duration   // from then on
+	wait   time.Duration   // for its turn
+	unsent *smtpsend.Error // it had no turn: nothing was sent
 }
 
 // try sends a request and reads its answer.
@@ -63,7 +68,11 @@ func (s *Sender) try(ctx context.Context, t Target, q request, g group,
 		}
 		out.x = &exchange{target: t, adapter: adapters[t.Type], method: r.Method, to: g.all(), group: g,
 			status: response.StatusCode, header: response.Header, now: s.o.Now()}
-		out.x.body, err = readAnswer(response.Body, answerMost)
+		most := int64(answerMost)
+		if q.list {
+			most = listMost
+		}
+		out.x.body, err = readAnswer(response.Body, most)
 	}
 	switch {
 	case aborted != nil:

@@ -1,6 +1,7 @@
 package apisend
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,13 +21,18 @@ func written(a message.Address) string {
 	return a.Name + " <" + a.Address + ">"
 }
 
-// eachWritten writes addresses one by one.
-func eachWritten(list []message.Address) []string {
-	var all []string
-	for _, a := range list {
-		all = append(all, written(a))
+// each returns what a function makes of each element of a list.
+func each[T, U any](list []T, f func(T) U) []U {
+	var all []U
+	for _, one := range list {
+		all = append(all, f(one))
 	}
 	return all
+}
+
+// array is a list in JSON.
+func array(items [][]byte) []byte {
+	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
 }
 
 // others returns the header fields without some, whose names are in lower case.
@@ -81,6 +87,15 @@ func (c content) lacksPart() string {
 		}
 	}
 	return ""
+}
+
+// misnamed is the opposite of typeMatchesName.
+func (f file) misnamed() bool { return !f.typeMatchesName() }
+
+// attached returns a file without the id by which a provider would take it for an image of the HTML.
+func (f file) attached() file {
+	f.cid = ""
+	return f
 }
 
 // firstTag returns the first tag of at most so many bytes; empty: there is none.

@@ -29,13 +29,11 @@ var mailgun = &adapter{
 		q, _ := mailgunForm(t, [][2]string{{"o:testmode", "yes"}})
 		return q
 	},
-	checked: func(x *exchange) *refusal {
-		if mailgunMissesTo(x) {
-			return nil
-		}
-		return x.checkedBy(mailgunAnswer, false)
+	checked: func(x *exchange) *refusal { return cmp.Or(mailgunAnswer(x).refusal, unless(false)) },
+	fine: func(x *exchange) bool { // only the content of the check is refused
+		r := mailgunAnswer(x).refusal
+		return x.status == http.StatusBadRequest && r != nil && r.verdict == smtpsend.Policy
 	},
-	fine: mailgunMissesTo,
 }
 
 func mailgunRequest(t Target, m *mail, g group) (request, error) {
@@ -117,10 +115,4 @@ func mailgunAnswer(x *exchange) answer {
 		return refuse(m, "", said.Message)
 	}
 	return answer{unreadable: true}
-}
-
-// mailgunMissesTo reports whether Mailgun accepts the key and refuses only the content of the check.
-func mailgunMissesTo(x *exchange) bool {
-	r := mailgunAnswer(x).refusal
-	return x.status == http.StatusBadRequest && r != nil && r.verdict == smtpsend.Policy
 }

@@ -20,6 +20,7 @@ var mailjet = &adapter{
 	lacks:   mailjetLacks,
 	request: mailjetRequest,
 	read:    mailjetAnswer,
+	list:    &listing{most: 50, request: mailjetList, split: mailjetSplit},
 	check: func(t Target) request {
 		return request{path: "/v3/REST/sender", header: mailjetHeader(t)}
 	},
@@ -81,61 +82,46 @@ func mailjetLacks(_ Target, m *mail) string {
 func mailjetRequest(t Target, m *mail, g group) (request, error) {
 	c := m.parts
 	one := mailjetMail{
-		From: mailjetPeople(c.from)[0], To: mailjetPeople(g.to...), Cc: mailjetPeople(g.cc...),
-		Bcc: mailjetPeople(g.bcc...), Subject: c.subject, TextPart: c.text, HTMLPart: c.html,
-		CustomID: m.proofUpTo(64), CustomCampaign: m.firstTag(255), Attachments: mailjetFiles(c.files),
-		InlinedAttachments: mailjetFiles(c.inline), TrackOpens: "disabled", TrackClicks: "disabled",
+		From: mailjetOf(c.from), To: each(g.to, mailjetOf), Cc: each(g.cc, mailjetOf),
+		Bcc: each(g.bcc, mailjetOf), Subject: c.subject, TextPart: c.text, HTMLPart: c.html,
+		CustomID:       m.proofUpTo(64),
+		CustomCampaign: m.firstTag(255), TrackOpens: "disabled", TrackClicks: "disabled",
+		Attachments: each(each(c.files, file.attached), mailjetFileOf), InlinedAttachments: each(c.inline,
+			mailjetFileOf),
 	}
-	if len(c.replyTo) > 0 {
-		one.ReplyTo = &mailjetPeople(c.replyTo...)[0]
+	for _, a := range c.replyTo {
+		one.ReplyTo = new(mailjetOf(a))
 	}
 	one.Headers, _ = byName(c.others(mailjetOwn...))
 	item, err := encode(one)
 	if err != nil {
 		return request{}, err
 	}
-	return mailjetList(t, item)
+	return mailjetList(t, "", [][]byte{item})
 }
 
+func mailjetOf(a message.Address) mailjetPerson { return mailjetPerson{a.Address, a.Name} }
+
+func mailjetFileOf(f file) mailjetFile { return mailjetFile{f.kind, f.name, f.content, f.cid} }
+
 // mailjetList is the request with messages.
-func mailjetList(t Target, items ...[]byte) (request, error) {
-	list := struct {
-		Messages             []json.RawMessage
+func mailjetList(t Target, _ string, items [][]byte) (request, error) {
+	body, err := encode(struct {
+		Messages             json.RawMessage
 		AdvanceErrorHandling bool
 		SandboxMode          bool `json:",omitempty"`
-	}{AdvanceErrorHandling: true, SandboxMode: t.Sandbox}
-	for _, item := range items {
-		list.Messages = append(list.Messages, item)
-	}
-	body, err := encode(list)
-	return request{path: "/v3.1/send", header: mailjetHeader(t), body: body}, err
+	}{array(items), true, t.Sandbox})
+	return request{path: "/v3.1/send", header: mailjetHeader(t), body: body, item: items[0]}, err
 }
 
 func mailjetHeader(t Target) http.Header {
 	return jsonHeader("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(t.Key+":"+t.Secret)))
 }
 
-func mailjetPeople(list ...message.Address) []mailjetPerson {
-	var all []mailjetPerson
-	for _, a := range list {
-		all = append(all, mailjetPerson{a.Address, a.Name})
-	}
-	return all
-}
-
-func mailjetFiles(list []file) []mailjetFile {
-	var all []mailjetFile
-	for _, f := range list {
-		all = append(all, mailjetFile{f.kind, f.name, f.content, f.cid})
-	}
-	return all
-}
-
 // mailjetSaid is an answer. Messages is absent if it refuses the whole request.
 type mailjetSaid struct {
-	Messages     []mailjetItem
-	ErrorCode    string
-	ErrorMessage string
+	Messages                []json.RawMessage
+	ErrorCode, ErrorMessage string
 }
 
 // mailjetItem is the answer for one message.
@@ -157,10 +143,8 @@ func mailjetAnswer(x *exchange) answer {
 	switch {
 	case !x.decode(&said):
 		return answer{unreadable: true}
-	case len(said.Messages) == 1:
-		return x.mailjetItem(said.Messages[0])
 	case len(said.Messages) > 0:
-		return answer{listed: true} // for which of them?
+		return x.mailjetItems(said.Messages)
 	case x.ok() || said.ErrorCode == "" && said.ErrorMessage == "":
 		return answer{unreadable: true}
 	case says(said.ErrorMessage, "quota") && x.status != http.StatusTooManyRequests:
@@ -171,8 +155,23 @@ func mailjetAnswer(x *exchange) answer {
 	return x.general(said.ErrorCode, said.ErrorMessage)
 }
 
-// mailjetItem says what the answer for a message means. It lists the recipients of a message that was taken.
-func (x *exchange) mailjetItem(one mailjetItem) answer {
+// mailjetSplit takes the answer to a list apart. Its status is that of one of the messages that failed.
+func mailjetSplit(x *exchange) (answers []*exchange, list bool) {
+	var said mailjetSaid
+	if !x.decode(&said) || said.Messages == nil {
+		return nil, false
+	}
+	return each(said.Messages, func(item json.RawMessage) *exchange {
+		return x.part(x.status, slices.Concat([]byte(`{"Messages":[`), item, []byte("]}")))
+	}), true
+}
+
+// mailjetItems says what the answer for a message means. It lists the recipients of a message that was taken.
+func (x *exchange) mailjetItems(items []json.RawMessage) answer {
+	var one mailjetItem
+	if len(items) != 1 || json.Unmarshal(items[0], &one) != nil {
+		return answer{listed: true}
+	}
 	if one.Status == "success" {
 		out := answer{listed: true, each: map[string]recipient{}}
 		for _, r := range slices.Concat(one.To, one.Cc, one.Bcc) {

@@ -22,7 +22,7 @@ var mandrill = &adapter{
 	},
 	checked: func(x *exchange) *refusal {
 		var said struct{ Ping string }
-		return x.checkedBy(mandrillAnswer, x.decode(&said) && said.Ping != "")
+		return unless(x.decode(&said) && said.Ping != "")
 	},
 }
 

@@ -37,12 +37,10 @@ func (m *mail) plainTags(most, longest int) []string {
 	})
 }
 
-// checkedBy judges the answer to a check with the function that reads answers to messages. It also refuses a
-// 2xx answer if form is false: then another program answered.
-func (x *exchange) checkedBy(read func(*exchange) answer, form bool) *refusal {
-	r := read(x).refusal
-	if r == nil && x.ok() && !form {
-		return &refusal{meaning: badKey, text: "the answer isn't from the provider's API"}
+// unless returns the refusal of an answer with 2xx from another program; nil: it has the form of the API.
+func unless(form bool) *refusal {
+	if form {
+		return nil
 	}
-	return r
+	return &refusal{meaning: badKey, text: "the answer isn't from the provider's API"}
 }

@@ -2,8 +2,12 @@ package apisend
 
 import (
 	"cmp"
+	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // postmark is the API of Postmark. Its errors have a number besides the status.
@@ -15,10 +19,16 @@ var postmark = &adapter{
 	lacks:   postmarkLacks,
 	request: postmarkRequest,
 	read:    postmarkAnswer,
+	list: &listing{most: 500, split: postmarkSplit, request: func(t Target, _ string, items [][]byte) (request,
+		error) {
+		return request{path: "/email/batch", header: postmarkHeader(t), body: array(items)}, nil
+	}},
 	check: func(t Target) request {
-		return request{path: "/server", header: jsonHeader("X-Postmark-Server-Token", t.Key)}
+		return request{path: "/server", header: postmarkHeader(t)}
 	},
 }
+
+func postmarkHeader(t Target) http.Header { return jsonHeader("X-Postmark-Server-Token", t.Key) }
 
 // postmarkMail is a message.
 type postmarkMail struct {
@@ -66,10 +76,10 @@ func postmarkLacks(_ Target, m *mail) string {
 func postmarkRequest(t Target, m *mail, g group) (request, error) {
 	c := m.parts
 	one := postmarkMail{
-		From: written(c.from), To: strings.Join(eachWritten(g.to), ", "), Cc: strings.Join(eachWritten(g.cc), ", "),
-		Bcc: strings.Join(eachWritten(g.bcc), ", "), ReplyTo: strings.Join(eachWritten(c.replyTo), ", "),
-		Subject: c.subject, TextBody: c.text, HTMLBody: c.html, Tag: m.firstTag(1000),
-		MessageStream: cmp.Or(t.Stream, "outbound"), TrackLinks: "None", Metadata: echo(m.proofUpTo(80)),
+		From: written(c.from), To: postmarkList(g.to), Cc: postmarkList(g.cc), Bcc: postmarkList(g.bcc),
+		ReplyTo: postmarkList(c.replyTo), Subject: c.subject, TextBody: c.text, HTMLBody: c.html,
+		Tag: m.firstTag(1000), MessageStream: cmp.Or(t.Stream, "outbound"), TrackLinks: "None",
+		Metadata: echo(m.proofUpTo(80)),
 	}
 	for _, f := range c.others("date") { // it writes its own
 		one.Headers = append(one.Headers, postmarkField{f.name, f.value})
@@ -84,8 +94,10 @@ func postmarkRequest(t Target, m *mail, g group) (request, error) {
 		one.Attachments = append(one.Attachments, postmarkFile{f.name, f.kind, f.content, ""})
 	}
 	body, err := encode(one)
-	return request{path: "/email", header: jsonHeader("X-Postmark-Server-Token", t.Key), body: body}, err
+	return request{path: "/email", header: postmarkHeader(t), body: body, item: body}, err
 }
+
+func postmarkList(list []message.Address) string { return strings.Join(each(list, written), ", ") }
 
 // postmarkSaid is an answer, or an item of one to a list.
 type postmarkSaid struct {
@@ -115,6 +127,22 @@ func postmarkAnswer(x *exchange) answer {
 		out.each = x.blames(refusal{meaning: unknownAddress, reason: "406", text: said.Message}).each
 	}
 	return out
+}
+
+// postmarkSplit takes the answer to a list apart. It has the status 200 whatever its items say.
+func postmarkSplit(x *exchange) (answers []*exchange, list bool) {
+	var items []json.RawMessage
+	if !x.ok() || !x.decode(&items) || items == nil {
+		return nil, false
+	}
+	return each(items, func(item json.RawMessage) *exchange {
+		one := x.part(x.status, item)
+		var said postmarkSaid
+		if one.decode(&said) && said.ErrorCode != nil && *said.ErrorCode != 0 {
+			one.status = http.StatusUnprocessableEntity
+		}
+		return one
+	}), true
 }
 
 // postmarkMeanings are the meanings of codes.

@@ -1,7 +1,9 @@
 package apisend
 
 import (
+	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,15 +20,13 @@ var resend = &adapter{
 	lacks:     resendLacks,
 	request:   resendRequest,
 	read:      resendAnswer,
+	list:      &listing{most: 100, request: resendList, split: resendSplit},
 	reset:     inSeconds("Ratelimit-Reset"),
 	remembers: 24 * time.Hour,
 	check: func(t Target) request {
-		return request{path: "/domains", header: jsonHeader("Authorization", "Bearer "+t.Key)}
+		return request{path: "/domains", header: resendHeader(t, "")}
 	},
-	fine: func(x *exchange) bool { // of a key that may only send
-		var said resendSaid
-		return x.decode(&said) && said.Name == "restricted_api_key"
-	},
+	fine: func(x *exchange) bool { return says(string(x.body), `"restricted_api_key"`) }, // it may only send
 }
 
 // resendMail is a message.
@@ -71,11 +71,8 @@ func resendLacks(_ Target, m *mail) string {
 		return "an address with letters beyond ASCII"
 	case c.subject == "":
 		return "no subject"
-	}
-	for _, f := range slices.Concat(c.inline, c.files) { // it drops the whole message, without a word
-		if !f.typeMatchesName() {
-			return "a file whose type is not that of its name"
-		}
+	case slices.ContainsFunc(slices.Concat(c.inline, c.files), file.misnamed):
+		return "a file whose type is not that of its name" // it would drop the message without a word
 	}
 	return ""
 }
@@ -83,39 +80,46 @@ func resendLacks(_ Target, m *mail) string {
 func resendRequest(t Target, m *mail, g group) (request, error) {
 	c := m.parts
 	one := resendMail{
-		From: written(c.from), To: eachWritten(g.to), Cc: eachWritten(g.cc), Bcc: eachWritten(g.bcc),
-		ReplyTo: eachWritten(c.replyTo), Subject: c.subject, Text: c.text, HTML: c.html,
+		From: written(c.from), To: each(g.to, written), Cc: each(g.cc, written), Bcc: each(g.bcc, written),
+		ReplyTo: each(c.replyTo, written), Subject: c.subject, Text: c.text, HTML: c.html,
 	}
 	one.Headers, _ = byName(c.others(resendOwn...))
-	for _, f := range c.inline {
-		one.Attachments = append(one.Attachments, resendFile{f.name, f.content, f.kind, f.cid})
-	}
-	for _, f := range c.files {
-		one.Attachments = append(one.Attachments, resendFile{f.name, f.content, f.kind, ""})
-	}
-	if proof := m.proof(); isResendTag(proof) {
-		one.Tags = append(one.Tags, resendTag{provider.EchoField, proof})
-	}
-	if tag := m.firstTag(256); isResendTag(tag) {
-		one.Tags = append(one.Tags, resendTag{"tag", tag})
+	one.Attachments = append(each(c.inline, resendFileOf), each(each(c.files, file.attached), resendFileOf)...)
+	for _, tag := range []resendTag{{provider.EchoField, m.proof()}, {"tag", m.firstTag(256)}} {
+		if resendTagValue.MatchString(tag.Value) {
+			one.Tags = append(one.Tags, tag)
+		}
 	}
 	body, err := encode(one)
-	q := request{path: "/emails", body: body, key: m.key, header: jsonHeader("Authorization", "Bearer "+t.Key)}
-	if q.key != "" {
-		q.header.Set("Idempotency-Key", q.key)
+	q := request{path: "/emails", body: body, key: m.key, header: resendHeader(t, m.key)}
+	if len(one.Attachments) == 0 { // a list can't have any
+		q.item = body
 	}
 	return q, err
 }
 
-// isResendTag reports whether a text can be the value of a tag.
-func isResendTag(s string) bool {
-	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
+// resendList is a request of which it takes what is valid.
+func resendList(t Target, key string, items [][]byte) (request, error) {
+	q := request{path: "/emails/batch", body: array(items), key: key, header: resendHeader(t, key)}
+	q.header.Set("X-Batch-Validation", "permissive")
+	return q, nil
 }
 
-// resendSaid is an answer.
+func resendHeader(t Target, key string) http.Header {
+	h := jsonHeader("Authorization", "Bearer "+t.Key)
+	if key != "" {
+		h.Set("Idempotency-Key", key)
+	}
+	return h
+}
+
+func resendFileOf(f file) resendFile { return resendFile{f.name, f.content, f.kind, f.cid} }
+
+var resendTagValue = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+
+// resendSaid is an answer, or an error in one to a list.
 type resendSaid struct {
+	Index   *int   `json:"index"`
 	ID      id     `json:"id"`
 	Name    string `json:"name"`
 	Message string `json:"message"`
@@ -132,37 +136,61 @@ func resendAnswer(x *exchange) answer {
 		// a conflict is one of two requests with the same key: the other one decides
 		return answer{unreadable: true}
 	}
-	r := refusal{reason: said.Name, text: said.Message}
-	switch said.Name {
-	case "missing_api_key", "invalid_api_key", "restricted_api_key":
-		r.meaning = badKey
-	case "daily_quota_exceeded", "monthly_quota_exceeded":
-		r.meaning, r.wait = tooFast, quotaWait
-	case "rate_limit_exceeded":
-		r.meaning = tooFast
-	case "invalid_from_address":
-		r.meaning = badSender
-	case "security_error", "invalid_attachment", "missing_required_field":
-		r.meaning = badMessage
-	case "validation_error":
+	r := refusal{meaning: resendMeanings[said.Name], reason: said.Name, text: said.Message}
+	switch {
+	case said.Name == "validation_error":
 		return x.resendInvalid(r)
-	default:
+	case r.verdict == "":
 		return x.general(said.Name, said.Message)
+	case strings.HasSuffix(said.Name, "_quota_exceeded"):
+		r.wait = quotaWait
 	}
 	return answer{refusal: &r}
+}
+
+// resendMeanings are the meanings of errors by their name.
+var resendMeanings = map[string]meaning{
+	"missing_api_key": badKey, "invalid_api_key": badKey, "restricted_api_key": badKey,
+	"rate_limit_exceeded": tooFast, "daily_quota_exceeded": tooFast, "monthly_quota_exceeded": tooFast,
+	"invalid_from_address": badSender, "security_error": badMessage, "invalid_attachment": badMessage,
+	"missing_required_field": badMessage,
+}
+
+// resendSplit takes the answer to a list apart: data has the messages that were taken, in their order, and
+// errors has the others with their index.
+func resendSplit(x *exchange) (answers []*exchange, list bool) {
+	var said struct {
+		Data   []json.RawMessage
+		Errors []resendSaid
+	}
+	if !x.ok() || !x.decode(&said) || said.Data == nil {
+		return nil, false
+	}
+	answers = make([]*exchange, len(said.Data)+len(said.Errors))
+	for _, e := range said.Errors {
+		if e.Index == nil || *e.Index < 0 || *e.Index >= len(answers) || answers[*e.Index] != nil {
+			return nil, true // it contradicts itself
+		}
+		body, _ := encode(resendSaid{Name: "validation_error", Message: e.Message}) // it has a JSON
+		answers[*e.Index] = x.part(http.StatusUnprocessableEntity, body)
+	}
+	for i := range answers {
+		if answers[i] == nil {
+			answers[i], said.Data = x.part(x.status, said.Data[0]), said.Data[1:]
+		}
+	}
+	return answers, true
 }
 
 // resendInvalid says what a validation_error means, whose text names the field.
 func (x *exchange) resendInvalid(r refusal) answer {
 	switch {
-	case says(r.text, "API key"):
-		r.meaning = badKey
 	case says(r.text, "not verified", "testing emails", "`from`"):
 		r.meaning = badSender
 	case says(r.text, "`to`", "`cc`", "`bcc`"):
 		r.meaning = badAddress
 		return x.blames(r)
-	case x.status == http.StatusForbidden || x.status == http.StatusUnauthorized:
+	case says(r.text, "API key"), x.status == http.StatusForbidden, x.status == http.StatusUnauthorized:
 		r.meaning = badKey
 	default:
 		r.meaning = badMessage

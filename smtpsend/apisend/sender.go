@@ -41,6 +41,7 @@ type Options struct {
 type Sender struct {
 	o       Options
 	slots   slots
+	batches batches
 	metrics *metrics
 	machine machine
 
@@ -65,7 +66,8 @@ func New(o Options) (*Sender, error) {
 	if o.Guard == nil {
 		o.Guard = dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger})
 	}
-	s := &Sender{o: o, slots: slots{all: map[Target]*slot{}}, clients: map[string]*http.Client{}}
+	s := &Sender{o: o, slots: slots{all: map[Target]*slot{}}, clients: map[string]*http.Client{},
+		batches: batches{open: map[batchKey]*batch{}}}
 	var err error
 	s.metrics, err = telemetry.Try(func() *metrics { return newMetrics(o.Registry) })
 	return s, err
@@ -129,22 +131,29 @@ func (s *Sender) Verify(ctx context.Context, t Target) error {
 	if out.err != nil {
 		return out.err
 	}
-	x := out.x
-	if a.checked != nil {
-		if r := a.checked(x); r != nil {
-			return x.failure(*r)
-		}
-	}
-	if x.ok() || a.fine != nil && a.fine(x) {
-		return nil
-	}
-	if r := a.read(x).refusal; r != nil && r.scope == smtpsend.ScopeAccount {
-		return x.failure(*r)
-	}
-	if m, known := byStatus(x.status, true); known {
-		return x.failure(refusal{meaning: m, text: http.StatusText(x.status)})
+	if r := out.x.checked(); r != nil {
+		return out.x.failure(*r)
 	}
 	return nil
+}
+
+// checked returns what the answer to a check says against the account; nil: nothing.
+func (x *exchange) checked() *refusal {
+	a := x.adapter
+	switch {
+	case a.fine != nil && a.fine(x), x.ok() && a.checked == nil:
+		return nil
+	case x.ok():
+		return a.checked(x)
+	}
+	if said := a.read(x); said.refusal != nil && !said.unreadable {
+		return said.refusal
+	}
+	m, known := byStatus(x.status, true)
+	if !known {
+		m = laterMessage
+	}
+	return &refusal{meaning: m, text: http.StatusText(x.status)}
 }
 
 // delivery is one call of Send.
@@ -247,31 +256,24 @@ func (d *delivery) announce(ctx context.Context) *smtpsend.Error {
 	return nil
 }
 
-// doubtWaits are the waits before a request in doubt is repeated with its key.
-var doubtWaits = []time.Duration{0, time.Second, 5 * time.Second}
-
-// send sends one request, and records its results. It returns the error of a gateway that need not be asked
-// again for the others.
+// send sends the message to some recipients, and records their results. It returns the error of a gateway
+// that need not be asked again for the others.
 func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	to := g.all()
-	begun := time.Now()
-	leave, failure := d.s.enter(ctx, d.t, d.m.Message)
-	d.result.Timings.Wait += time.Since(begun)
-	if failure != nil {
-		return failure
-	}
-	defer leave()
 	d.m.key = d.key(to)
 	q, err := d.a.request(d.t, d.m, g)
 	if err != nil {
 		return (&Lack{Gateway: d.t.ID, Why: "makes no request: " + err.Error()}).uncarried()
 	}
-	out := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to))
-	if out.reused && out.err != nil && ctx.Err() == nil {
-		out = d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, to)) // the connection had ended before
+	var out sent
+	if d.lists(q) {
+		out = d.s.gather(d.t, &member{ctx: ctx, m: d.m.Message, q: q, group: g}, d.m.parts.from.Address)
+	} else {
+		out = d.alone(ctx, q, g)
 	}
-	if q.key != "" && d.inDoubt(out) {
-		out = d.repeat(ctx, q, g, out)
+	d.result.Timings.Wait += out.wait
+	if out.unsent != nil {
+		return out.unsent
 	}
 	d.result.Timings.Body += out.body
 	d.result.Timings.Dot += out.dot
@@ -283,45 +285,10 @@ func (d *delivery) send(ctx context.Context, g group) *smtpsend.Error {
 	return d.judge(out.x)
 }
 
-// repeat repeats a request in doubt with its key until an answer settles the doubt.
-func (d *delivery) repeat(ctx context.Context, q request, g group, doubt sent) sent {
-	for _, pause := range doubtWaits {
-		if !d.s.o.Wait(ctx, pause) {
-			break
-		}
-		d.s.metrics.repeats.Inc()
-		if again := d.s.try(ctx, d.t, q, g, marksOf(d.m.Message, g.all())); d.settles(again) {
-			return again
-		}
-	}
-	if doubt.err == nil {
-		doubt.err, doubt.x = doubt.x.doubt(doubt.x.strange()), nil
-	}
-	doubt.err.Remembered = d.a.remembers
-	return doubt
-}
-
-// settles reports whether an answer tells what became of the request before it, which had the same key: the
-// provider took it, or judges it now. One that is about the gateway says nothing of that.
-func (d *delivery) settles(out sent) bool {
-	if out.err != nil {
-		return false
-	}
-	a := d.a.read(out.x)
-	if a.unreadable {
-		return false
-	}
-	return a.refusal == nil || a.refusal.scope != smtpsend.ScopeAccount &&
-		a.refusal.scope != smtpsend.ScopeConnection && a.refusal.verdict != smtpsend.Soft
-}
-
-// inDoubt reports whether it is not known if a request was taken.
-func (d *delivery) inDoubt(out sent) bool {
-	if out.err != nil {
-		return out.err.InDoubt
-	}
-	_, known := byStatus(out.x.status, false)
-	return d.a.read(out.x).unreadable && !known
+// lists reports whether a request may be one with other messages. One that can settle a doubt goes alone: it
+// has to be the same again.
+func (d *delivery) lists(q request) bool {
+	return d.t.list() > 1 && q.item != nil && (d.a.remembers == 0 || !d.m.Labels.Doubted)
 }
 
 // key names a request in a way that another one never has: by the message, the recipients, and how many

@@ -174,17 +174,10 @@ func sesAnswer(x *exchange) answer {
 // sesChecked judges the answer to a request for the account.
 func sesChecked(x *exchange) *refusal {
 	var account struct{ SendingEnabled *bool }
-	switch {
-	case !x.ok() && sesMayOnlySend(x):
-		return nil
-	case !x.ok():
-		return sesAnswer(x).refusal
-	case !x.decode(&account) || account.SendingEnabled == nil:
-		return &refusal{meaning: badKey, text: "the answer isn't from the SES API"}
-	case !*account.SendingEnabled:
+	if x.decode(&account) && account.SendingEnabled != nil && !*account.SendingEnabled {
 		return &refusal{meaning: badSender, text: "SES paused sending for this account"}
 	}
-	return nil
+	return unless(account.SendingEnabled != nil)
 }
 
 // sesMayOnlySend reports whether the key is good but may not read the account.

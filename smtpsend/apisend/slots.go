@@ -24,8 +24,10 @@ type slots struct {
 // slot bounds those of one target.
 type slot struct {
 	all, bulk *semaphore.Weighted
-	users     int       // that wait or have a turn
-	until     time.Time // the provider's limit is used up until then
+	users     int           // that wait or have a turn
+	busy      int           // that have a turn
+	idle      chan struct{} // closed when nobody has one; nil: nobody waits for that
+	until     time.Time     // the provider's limit is used up until then
 }
 
 // of returns the slot of a target, and until when it rests. The caller gives it back by leave.
@@ -41,7 +43,7 @@ func (s *slots) of(t Target) (*slot, time.Time) {
 				}
 			}
 		}
-		most := t.Most()
+		most := t.requests()
 		k = &slot{all: semaphore.NewWeighted(int64(most)),
 			bulk: semaphore.NewWeighted(int64(most - smtpsend.Reserved(most)))}
 		s.all[t] = k
@@ -65,6 +67,36 @@ func (s *slots) rests(t Target, until time.Time) {
 	if until.After(k.until) {
 		k.until = until
 	}
+}
+
+// idle returns a channel that is closed when the target has no request under way.
+func (s *slots) idle(t Target) <-chan struct{} {
+	k, _ := s.of(t)
+	defer s.leave(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k.idle == nil {
+		k.idle = make(chan struct{})
+	}
+	idle := k.idle
+	k.serve(0)
+	return idle
+}
+
+// serve counts a request that begins (1) or ends (-1). The caller holds the lock.
+func (k *slot) serve(n int) {
+	k.busy += n
+	if k.busy == 0 && k.idle != nil {
+		close(k.idle)
+		k.idle = nil
+	}
+}
+
+// count counts a request that has its turn (1) or has had it (-1).
+func (s *slots) count(k *slot, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k.serve(n)
 }
 
 // enter waits for a turn, at most for the patience of the message. Nothing was sent after an error.
@@ -94,7 +126,7 @@ func (s *Sender) enter(ctx context.Context, t Target, m smtpsend.Message) (leave
 			if ctx.Err() != nil {
 				return nil, s.unreached(ctx, sent{}, context.Cause(ctx))
 			}
-			return nil, noTurn(errors.New("all requests that may be under way are"), 0)
+			return nil, noTurn(errAllBusy, 0)
 		}
 	}
 	if s.o.Admit != nil && t.Shared != "" {
@@ -103,7 +135,9 @@ func (s *Sender) enter(ctx context.Context, t Target, m smtpsend.Message) (leave
 			err = noTurn(failed, 0)
 		}
 	}
+	s.slots.count(k, 1)
 	leave = func() {
+		s.slots.count(k, -1)
 		release()
 		for _, one := range taken {
 			one.Release(1)
@@ -117,6 +151,8 @@ func (s *Sender) enter(ctx context.Context, t Target, m smtpsend.Message) (leave
 	}
 	return leave, nil
 }
+
+var errAllBusy = errors.New("all requests that may be under way are")
 
 // noTurn is the error of a message that waited in vain for its turn.
 func noTurn(why error, wait time.Duration) *smtpsend.Error {

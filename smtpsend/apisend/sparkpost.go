@@ -25,12 +25,12 @@ var sparkPost = &adapter{
 	},
 	checked: func(x *exchange) *refusal {
 		var said struct{ Results []struct{} }
-		if sparkPostMayOnlySend(x) {
-			return nil
-		}
-		return x.checkedBy(sparkPostAnswer, x.decode(&said) && said.Results != nil)
+		return unless(x.decode(&said) && said.Results != nil)
 	},
-	fine: sparkPostMayOnlySend,
+	fine: func(x *exchange) bool { // the key is good, and may not list domains
+		r := sparkPostAnswer(x).refusal
+		return x.status == http.StatusForbidden && r != nil && r.verdict == smtpsend.Auth
+	},
 }
 
 type sparkPostMail struct {
@@ -179,10 +179,4 @@ func (e sparkPostError) judge(x *exchange) answer {
 		}
 		return x.general(code, e.refuses(meaning{}).refusal.text)
 	}
-}
-
-// sparkPostMayOnlySend reports whether the key is good but may not list domains.
-func sparkPostMayOnlySend(x *exchange) bool {
-	r := sparkPostAnswer(x).refusal
-	return x.status == http.StatusForbidden && r != nil && r.verdict == smtpsend.Auth
 }

@@ -42,7 +42,12 @@ func Types() []api.GatewayType {
 }
 
 // MostOfList returns how many messages one request to a type may have; 1: its API takes them one by one.
-func MostOfList(t api.GatewayType) int { return 1 }
+func MostOfList(t api.GatewayType) int {
+	if a := adapters[t]; a != nil && a.list != nil {
+		return a.list.most
+	}
+	return 1
+}
 
 // Base returns the URL that the paths of the API follow.
 func (t Target) Base() string {
@@ -62,8 +67,27 @@ func (t Target) Host() string {
 	return u.Host
 }
 
-// Most returns how many requests the target may have under way.
-func (t Target) Most() int { return cmp.Or(t.Connections, DefaultConnections) }
+// mostUnderWay bounds the messages that a process has under way at a target in lists. Each of them has its
+// content in memory.
+const mostUnderWay = 1000
+
+// Most returns how many messages the target may have under way: so many requests, with a list in each. For
+// lists it is at most 1,000, but not less than a message for each request.
+func (t Target) Most() int {
+	return max(t.requests(), min(t.requests()*t.list(), mostUnderWay))
+}
+
+// requests returns how many requests the target may have under way.
+func (t Target) requests() int { return cmp.Or(t.Connections, DefaultConnections) }
+
+// list returns how many messages a request may have.
+func (t Target) list() int {
+	most := MostOfList(t.Type)
+	if t.Batch > 0 {
+		most = min(most, t.Batch)
+	}
+	return most
+}
 
 // String returns the target without its secrets.
 func (t Target) String() string { return fmt.Sprintf("%s (%s, %s)", t.ID, t.Type, t.Host()) }
