@@ -197,7 +197,8 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 // Described returns the relay of a request to verify settings. Invalid names every wrong field.
 func Described(req api.VerifyRequest) (gateways.Relay, error) {
 	if req.Type != "" && req.Type != api.GatewaySMTP {
-		return gateways.Described(api.Gateway{Type: req.Type, API: req.API, OAuth2: req.OAuth2, Proxy: req.Proxy,
+		return gateways.Described(api.Gateway{Type: req.Type, API: req.API, MX: req.MX, OAuth2: req.OAuth2,
+			Proxy:        req.Proxy,
 			LocalAddress: req.LocalAddress, SMTPEhloName: req.SMTPEhloName})
 	}
 	settings := gateways.OfAccount(api.Account{

@@ -179,47 +179,47 @@ type Warmup struct {
 
 // Gateway is a relay that accounts share. The field names are EmailEngine's.
 type Gateway struct {
-	Gateway      string      `json:"gateway" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
-	Name         string      `json:"name" maxLength:"256"`
-	Type         GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"How it is spoken to: smtp (the default), the API of a provider, or http, an endpoint of your own; it can't be changed later"`
-	MX           *GatewayMX  `json:"mx,omitempty" doc:"Only with type mx"`
-	API          *GatewayAPI `json:"api,omitempty" doc:"Required with every type but smtp and mx. With every type but smtp, the fields of SMTP (preset, host, port, secure, user, pass, tls, oauth2, localAddress, smtpEhloName) must be absent"`
-	Preset       string      `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
-	Host         string      `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Required without a preset that names one"`
-	Port         int         `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
-	Secure       bool        `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
-	User         string      `json:"user,omitempty" maxLength:"256"`
-	Pass         string      `json:"pass,omitempty" maxLength:"4096" doc:"Masked in answers"`
-	TLS          *SMTPTLS    `json:"tls,omitempty"`
-	OAuth2       *OAuth2     `json:"oauth2,omitempty" doc:"Log in with OAuth 2.0 instead of user and pass"`
-	Limits       *Limits     `json:"limits,omitempty"`
-	Warmup       *Warmup     `json:"warmup,omitempty" doc:"Send a little more every day, until limits.perDay"`
-	Proxy        string      `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL"`
-	LocalAddress string      `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
-	SMTPEhloName string      `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
+	Gateway      string         `json:"gateway" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
+	Name         string         `json:"name" maxLength:"256"`
+	Type         GatewayType    `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"How it is spoken to: smtp (the default), the API of a provider, or http, an endpoint of your own; it can't be changed later"`
+	MX           *GatewayDirect `json:"mx,omitempty" doc:"Only with type mx"`
+	API          *GatewayAPI    `json:"api,omitempty" doc:"Required with every type but smtp and mx. With every type but smtp, the fields of SMTP (preset, host, port, secure, user, pass, tls, oauth2, localAddress, smtpEhloName) must be absent"`
+	Preset       string         `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic" doc:"A provider whose settings and limits stand in for those absent here"`
+	Host         string         `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Required without a preset that names one"`
+	Port         int            `json:"port,omitempty" minimum:"1" maximum:"65535" doc:"Required without a preset"`
+	Secure       bool           `json:"secure" required:"false" doc:"TLS from the first byte (usually port 465)"`
+	User         string         `json:"user,omitempty" maxLength:"256"`
+	Pass         string         `json:"pass,omitempty" maxLength:"4096" doc:"Masked in answers"`
+	TLS          *SMTPTLS       `json:"tls,omitempty"`
+	OAuth2       *OAuth2        `json:"oauth2,omitempty" doc:"Log in with OAuth 2.0 instead of user and pass"`
+	Limits       *Limits        `json:"limits,omitempty"`
+	Warmup       *Warmup        `json:"warmup,omitempty" doc:"Send a little more every day, until limits.perDay"`
+	Proxy        string         `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL"`
+	LocalAddress string         `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
+	SMTPEhloName string         `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
 }
 
 // GatewayPatch changes a gateway. Absent fields stay as they are. A masked secret ("******") keeps the stored
 // one. Each field points to its new value. Api, tls, oauth2, limits and warmup are replaced as a whole. A
 // pointer to nil (null in JSON) removes them.
 type GatewayPatch struct {
-	Name         *string      `json:"name,omitempty" maxLength:"256"`
-	Type         *GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"Only the type that the gateway has"`
-	API          **GatewayAPI `json:"api,omitempty"`
-	MX           **GatewayMX  `json:"mx,omitempty"`
-	Preset       *string      `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
-	Host         *string      `json:"host,omitempty" maxLength:"256"`
-	Port         *int         `json:"port,omitempty" minimum:"1" maximum:"65535"`
-	Secure       *bool        `json:"secure,omitempty"`
-	User         *string      `json:"user,omitempty" maxLength:"256"`
-	Pass         *string      `json:"pass,omitempty" maxLength:"4096"`
-	TLS          **SMTPTLS    `json:"tls,omitempty"`
-	OAuth2       **OAuth2     `json:"oauth2,omitempty"`
-	Limits       **Limits     `json:"limits,omitempty"`
-	Warmup       **Warmup     `json:"warmup,omitempty"`
-	Proxy        *string      `json:"proxy,omitempty" maxLength:"2048"`
-	LocalAddress *string      `json:"localAddress,omitempty" maxLength:"64"`
-	SMTPEhloName *string      `json:"smtpEhloName,omitempty" maxLength:"256"`
+	Name         *string         `json:"name,omitempty" maxLength:"256"`
+	Type         *GatewayType    `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"Only the type that the gateway has"`
+	API          **GatewayAPI    `json:"api,omitempty"`
+	MX           **GatewayDirect `json:"mx,omitempty"`
+	Preset       *string         `json:"preset,omitempty" enum:"gmail,office365,ses,sendgrid,mailgun,postmark,icloud,generic"`
+	Host         *string         `json:"host,omitempty" maxLength:"256"`
+	Port         *int            `json:"port,omitempty" minimum:"1" maximum:"65535"`
+	Secure       *bool           `json:"secure,omitempty"`
+	User         *string         `json:"user,omitempty" maxLength:"256"`
+	Pass         *string         `json:"pass,omitempty" maxLength:"4096"`
+	TLS          **SMTPTLS       `json:"tls,omitempty"`
+	OAuth2       **OAuth2        `json:"oauth2,omitempty"`
+	Limits       **Limits        `json:"limits,omitempty"`
+	Warmup       **Warmup        `json:"warmup,omitempty"`
+	Proxy        *string         `json:"proxy,omitempty" maxLength:"2048"`
+	LocalAddress *string         `json:"localAddress,omitempty" maxLength:"64"`
+	SMTPEhloName *string         `json:"smtpEhloName,omitempty" maxLength:"256"`
 }
 
 // GatewayError is the last failure of a gateway.
@@ -308,15 +308,16 @@ func (p AccountPage) rows() ([]AccountInfo, string, int) { return p.Accounts, ""
 
 // VerifyRequest asks whether a relay accepts these settings.
 type VerifyRequest struct {
-	Account      string      `json:"account,omitempty" maxLength:"256" doc:"A stored account to try, instead of the settings below"`
-	Gateway      string      `json:"gateway,omitempty" maxLength:"256" doc:"A stored gateway to try, instead of the settings below"`
-	Type         GatewayType `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"How to speak to it: smtp when absent"`
-	API          *GatewayAPI `json:"api,omitempty" doc:"Required with every type but smtp; the fields of SMTP must be absent then"`
-	SMTP         *SMTPServer `json:"smtp,omitempty"`
-	OAuth2       *OAuth2     `json:"oauth2,omitempty"`
-	Proxy        string      `json:"proxy,omitempty" maxLength:"2048"`
-	LocalAddress string      `json:"localAddress,omitempty" maxLength:"64"`
-	SMTPEhloName string      `json:"smtpEhloName,omitempty" maxLength:"256"`
+	Account      string         `json:"account,omitempty" maxLength:"256" doc:"A stored account to try, instead of the settings below"`
+	Gateway      string         `json:"gateway,omitempty" maxLength:"256" doc:"A stored gateway to try, instead of the settings below"`
+	Type         GatewayType    `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"How to speak to it: smtp when absent"`
+	MX           *GatewayDirect `json:"mx,omitempty" doc:"Only with type mx"`
+	API          *GatewayAPI    `json:"api,omitempty" doc:"Required with every type but smtp; the fields of SMTP must be absent then"`
+	SMTP         *SMTPServer    `json:"smtp,omitempty"`
+	OAuth2       *OAuth2        `json:"oauth2,omitempty"`
+	Proxy        string         `json:"proxy,omitempty" maxLength:"2048"`
+	LocalAddress string         `json:"localAddress,omitempty" maxLength:"64"`
+	SMTPEhloName string         `json:"smtpEhloName,omitempty" maxLength:"256"`
 }
 
 // VerifyAnswer is the response to a VerifyRequest.

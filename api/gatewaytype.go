@@ -19,8 +19,8 @@ const (
 	GatewayMX        GatewayType = "mx" // straight to the recipients' mail servers
 )
 
-// GatewayMX is how mail goes straight to the mail servers of its recipients.
-type GatewayMX struct {
+// GatewayDirect is how mail goes straight to the mail servers of its recipients.
+type GatewayDirect struct {
 	Addresses []GatewaySource `json:"addresses,omitempty" maxItems:"64" doc:"IP addresses to send from; the system's choice when absent"`
 	TLS       string          `json:"tls,omitempty" enum:"opportunistic,required" doc:"required: a server without STARTTLS gets nothing; opportunistic when absent. DANE and MTA-STS apply anyway"`
 }

@@ -7,13 +7,17 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/maildns"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/smtpsend/apisend"
+	"github.com/postroom/postroom/smtpsend/mxsend"
 )
 
 // buildDelivery builds everything between a due message and its relay.
@@ -102,7 +106,11 @@ func (a *App) buildRouting() error {
 		return err
 	}
 	a.life.onStop("connections to APIs", func() error { a.apiSender.Close(); return nil })
-	a.router, err = routing.New(routing.Parts{Transports: routing.NewTransports(a.sender, a.apiSender),
+	direct, err := a.buildDirect()
+	if err != nil {
+		return err
+	}
+	a.router, err = routing.New(routing.Parts{Transports: routing.NewTransports(a.sender, a.apiSender, direct),
 		Limits: a.limits, Token: a.oauth.Access, Gateways: a.gateways},
 		routing.Options{Logger: a.log, Registry: a.metrics, Untested: max(1, a.cfg.Workers.Submit/2)})
 	if err != nil {
@@ -110,6 +118,28 @@ func (a *App) buildRouting() error {
 	}
 	a.life.onRun("relays", a.router.Run)
 	return nil
+}
+
+// buildDirect builds direct delivery. It has its own connections: hosts of recipients are often dead, and
+// must not be waited for as long as a relay.
+func (a *App) buildDirect() (*mxsend.Sender, error) {
+	sender, err := smtpsend.New(smtpsend.Options{Timeout: a.cfg.Delivery.Timeout,
+		ConnectTimeout: 10 * time.Second, Classifier: a.cfg.Delivery.Classifier, Guard: a.guard, Logger: a.log})
+	if err != nil {
+		return nil, err
+	}
+	a.life.onStop("connections to recipients' servers", func() error { sender.Close(); return nil })
+	a.life.onRun("connections to recipients' servers", sender.Run)
+	resolver, err := maildns.NewClient(maildns.ClientOptions{})
+	if err != nil { // this machine names no name servers; one may listen here
+		a.log.Debug("name servers not found", "error", err)
+		resolver, err = maildns.NewClient(maildns.ClientOptions{Servers: []string{"127.0.0.1:53"}})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return mxsend.New(mxsend.Options{SMTP: sender, Resolver: resolver, HTTP: a.guard.Client(dialing.HTTP{}),
+		Policies: gateways.NewPolicies(a.db), Logger: a.log, Registry: a.metrics})
 }
 
 // admission counts the connections to a relay across all processes.

@@ -86,7 +86,8 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 
 // sender returns the sender whose relays are to be tested: a stored one or a temporary one.
 func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.Sender, error) {
-	described := req.SMTP != nil || req.Type != "" || req.API != nil || req.OAuth2 != nil || req.Proxy != "" ||
+	described := req.SMTP != nil || req.Type != "" || req.API != nil || req.MX != nil || req.OAuth2 != nil ||
+		req.Proxy != "" ||
 		req.LocalAddress != "" ||
 		req.SMTPEhloName != ""
 	made := accounts.Sender{ID: "verify-" + rand.Text()}

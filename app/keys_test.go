@@ -18,6 +18,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/app"
@@ -27,6 +30,7 @@ import (
 	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/smtpsend/mxsend"
 )
 
 // TestRedisKeysAreDocumented compares docs/redis-keys.md with the keys that Postroom writes. It does
@@ -52,6 +56,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseOutbox(t, client, hooks)
 	exerciseDelivery(t, client)
 	exerciseSuppressions(t, client, db)
+	exercisePolicies(t, db)
 	exerciseAudience(t, client)
 	exerciseCampaigns(t, a.URL(), client, relay)
 	exerciseDigests(t, client)
@@ -77,6 +82,24 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 		t.Errorf("docs/redis-keys.md does not list %s", key)
 	}
 	checkKeys(t, db.Client(), listed)
+}
+
+// exercisePolicies keeps the MTA-STS policy of a domain, as direct delivery does, and finds it again.
+func exercisePolicies(t *testing.T, db *redisdb.DB) {
+	t.Helper()
+	kept := gateways.NewPolicies(db)
+	want := mxsend.Policy{ID: "1", Mode: mxsend.Enforce, MX: []string{"mx.example.net"},
+		Expires: time.Now().Add(time.Hour).UTC()}
+	if err := kept.Put(t.Context(), "example.net", want); err != nil {
+		t.Fatal(err)
+	}
+	got, ok, err := kept.Get(t.Context(), "example.net")
+	if diff := cmp.Diff(want, got); err != nil || !ok || diff != "" {
+		t.Errorf("%v, %v (-want +got):\n%s", ok, err, diff)
+	}
+	if _, ok, err := kept.Get(t.Context(), "example.org"); ok || err != nil {
+		t.Errorf("a policy that nobody kept: %v, %v", ok, err)
+	}
 }
 
 // exerciseSenders asks the owner of an address by mail.

@@ -2,13 +2,43 @@ package ui
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 )
 
 // isAPI reports whether a gateway is spoken to over the API of a provider, or of the user's own.
-func isAPI(t api.GatewayType) bool { return t != "" && t != api.GatewaySMTP }
+func isAPI(t api.GatewayType) bool { return t != "" && t != api.GatewaySMTP && t != api.GatewayMX }
+
+// directGroups are the fields of a gateway of type mx.
+func directGroups() []formGroup {
+	return []formGroup{
+		{Legend: "Direct delivery", Fields: []formField{
+			{Name: "mx.addresses", Label: "Addresses to send from", Kind: "lines", Most: 16384,
+				Placeholder: "192.0.2.1 mx1.example.com",
+				Hint:        "One a line, each with the name in its PTR record. Empty: the system chooses."},
+			{Name: "mx.tls", Label: "TLS", Kind: "choice", Choices: []string{"", "required"},
+				Placeholder: "where the server offers it", Hint: "DANE and MTA-STS apply anyway."},
+		}},
+		{Legend: "Limits", Folded: true, Fields: limitFields()},
+	}
+}
+
+// direct returns the settings of direct delivery in a form.
+func (r *formReader) direct() *api.GatewayDirect {
+	d := &api.GatewayDirect{TLS: r.text("mx.tls")}
+	for line := range strings.Lines(r.text("mx.addresses")) {
+		address, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if address != "" {
+			d.Addresses = append(d.Addresses, api.GatewaySource{Address: address, Name: strings.TrimSpace(name)})
+		}
+	}
+	if d.TLS == "" && d.Addresses == nil {
+		return nil
+	}
+	return d
+}
 
 // apiGroups are the fields of a gateway with an API: those that its type has.
 func apiGroups(kind api.GatewayType) []formGroup {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
@@ -73,8 +74,13 @@ func gatewayForm(id string, kind api.GatewayType) form {
 		about = about[1:2]
 	}
 	groups := relayGroups("", "")
-	if isAPI(kind) {
+	switch {
+	case kind == api.GatewayMX:
+		groups = directGroups()
+	case isAPI(kind):
 		groups = apiGroups(kind)
+	}
+	if kind == api.GatewayMX || isAPI(kind) {
 		f.Hidden = map[string]string{"type": string(kind)}
 	}
 	f.Groups = append([]formGroup{{Legend: "Gateway", Fields: about}}, groups...)
@@ -101,10 +107,11 @@ type newGatewayView struct {
 func (u *UI) showNewGateway(w http.ResponseWriter, r *http.Request, v url.Values,
 	refused error) error {
 	kind := api.GatewayType(v.Get("type"))
-	if !isAPI(kind) {
+	if !isAPI(kind) && kind != api.GatewayMX {
 		kind = api.GatewaySMTP
 	}
-	view := newGatewayView{Type: kind, Types: append([]api.GatewayType{api.GatewaySMTP}, apisend.Types()...),
+	view := newGatewayView{Type: kind, Types: append([]api.GatewayType{api.GatewaySMTP, api.GatewayMX},
+		apisend.Types()...),
 		Form: gatewayForm("", kind)}
 	status, err := view.Form.refuse(r, v, refused)
 	if err != nil {
@@ -122,8 +129,10 @@ func readGateway(v url.Values, old api.Gateway) (api.Gateway, error) {
 		was := *cmp.Or(old.API, &api.GatewayAPI{})
 		g.API = cmp.Or(g.API, &api.GatewayAPI{})
 		g.API.Key, g.API.Secret = r.secret("api.key", was.Key), r.secret("api.secret", was.Secret)
+	} else if g.API = nil; g.Type == api.GatewayMX {
+		g.MX = r.direct()
 	} else {
-		g.Type, g.API = old.Type, nil
+		g.Type, g.MX = old.Type, nil
 	}
 	relay := r.relay("", "", relaySettings{relayOf(g), g.OAuth2}, relaySettings{relayOf(old), old.OAuth2})
 	g.Gateway, g.OAuth2, g.User, g.Pass = cmp.Or(old.Gateway, g.Gateway), relay.OAuth2, "", ""
@@ -186,6 +195,9 @@ func (u *UI) tryGateway(r *http.Request, g api.Gateway) error {
 	}
 	try := api.VerifyRequest{SMTP: relayOf(g), OAuth2: g.OAuth2, Proxy: g.Proxy, LocalAddress: g.LocalAddress,
 		SMTPEhloName: g.SMTPEhloName}
+	if g.Type == api.GatewayMX {
+		try = api.VerifyRequest{Type: g.Type, MX: g.MX}
+	}
 	if isAPI(g.Type) {
 		try = api.VerifyRequest{Type: g.Type, API: g.API, Proxy: g.Proxy}
 		if g.Type == api.GatewayHTTP && g.API.Secret == "" {
@@ -236,6 +248,13 @@ func (u *UI) showGateway(w http.ResponseWriter, r *http.Request, view gatewayVie
 func gatewayValues(g api.Gateway) url.Values {
 	f := url.Values{}
 	put(f, "", g)
+	if g.MX != nil {
+		var lines []string
+		for _, a := range g.MX.Addresses {
+			lines = append(lines, a.Address+" "+a.Name)
+		}
+		f.Set("mx.addresses", strings.Join(lines, "\n"))
+	}
 	setVerified(f, "", g.TLS)
 	return f
 }

@@ -71,6 +71,9 @@ func (s *Settings) Check() fault.Fields {
 		if s.api != (api.GatewayAPI{}) {
 			f.Add("api", "must be absent with type smtp")
 		}
+		if s.mx != nil {
+			f.Add("mx", "must be absent with type smtp")
+		}
 		s.checkServer(&f)
 		s.checkLogin(&f)
 		s.checkTLS(&f)

@@ -88,8 +88,8 @@ func (r Relay) Host() string {
 	return net.JoinHostPort(r.SMTP.Host, strconv.Itoa(r.SMTP.Port))
 }
 
-// mostDirect is how many messages a process has under way to servers of recipients. Each is to other ones, and
-// may wait for minutes.
+// mostDirect is how many messages a process has under way to servers of recipients. Each is to other ones,
+// and may wait for minutes.
 const mostDirect = 200
 
 // IsSMTP reports whether the relay speaks SMTP.

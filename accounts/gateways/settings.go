@@ -15,9 +15,9 @@ type Settings struct {
 	localAddress string
 	ehloName     string
 
-	kind api.GatewayType // empty: smtp
-	api  api.GatewayAPI  // of the types with an API
-	mx   *api.GatewayMX  // of the type mx; nil: nothing is set
+	kind api.GatewayType    // empty: smtp
+	api  api.GatewayAPI     // of the types with an API
+	mx   *api.GatewayDirect // of the type mx; nil: nothing is set
 
 	absent bool // the account has no relay of its own
 	// prefixes of the fields of server and of its credentials in the API: "smtp." and "smtp.auth.", or empty

@@ -194,3 +194,30 @@ func TestAnotherRelayServesInsteadOfOneThatRests(t *testing.T) {
 		})
 	}
 }
+
+// TestADeadDomainIsNoFaultOfDirectDelivery: other domains may be well, so the gateway neither rests nor slows
+// down.
+func TestADeadDomainIsNoFaultOfDirectDelivery(t *testing.T) {
+	t.Parallel()
+	dead := &smtpsend.Error{Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft,
+		Scope: smtpsend.ScopeDestination}
+	slow := &smtpsend.Error{Phase: smtpsend.PhaseMail, Code: 450, Verdict: smtpsend.Throttle,
+		Scope: smtpsend.ScopeDestination, RetryAfter: time.Minute}
+	for _, e := range []*smtpsend.Error{dead, slow} {
+		direct := Try{Direct: true, Result: sameForAll([]string{"a@x.test"}, e), Err: e}
+		if got, why := judge(direct, false); got != refused || why != nil {
+			t.Errorf("%v: %s, %v", e, got, why)
+		}
+		if got := endingOf(direct, false); got != replied {
+			t.Errorf("%v: its turn ended with %d", e, got)
+		}
+		if _, asks := asksToSlowDown(direct); asks {
+			t.Errorf("%v slows the gateway down", e)
+		}
+		relay := direct
+		relay.Direct = false
+		if got, _ := judge(relay, false); got == refused {
+			t.Errorf("%v of a relay: %s", e, got)
+		}
+	}
+}

@@ -37,8 +37,8 @@ type Sender interface {
 	Verify(ctx context.Context, relay smtpsend.Relay) error
 }
 
-// NewTransports returns the transports of SMTP, of the APIs of providers, and of direct delivery; those without
-// a sender are missing.
+// NewTransports returns the transports of SMTP, of the APIs of providers, and of direct delivery; those
+// without a sender are missing.
 func NewTransports(overSMTP Sender, overAPI *apisend.Sender, direct *mxsend.Sender) Transports {
 	all := Transports{api.GatewaySMTP: smtpTransport{overSMTP}}
 	if direct != nil {

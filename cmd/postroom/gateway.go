@@ -60,6 +60,14 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 		}
 		g.fact("limits", s.limits.Words())
 		g.fact("proxy", s.Proxy)
+	} else if info.Type == api.GatewayMX {
+		g.fact("type", "mx: straight to the recipients' servers")
+		d := cmp.Or(info.MX, &api.GatewayDirect{})
+		for _, a := range d.Addresses {
+			g.fact("sends from", a.Address+" as "+a.Name)
+		}
+		g.fact("tls", d.TLS)
+		g.fact("limits", s.limits.Words())
 	} else {
 		g.fact("relay", relayURL(s.SMTP))
 		s.add(&g)
@@ -83,6 +91,8 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 // relayOfGateway says in a few words where a gateway leads.
 func relayOfGateway(g api.Gateway) string {
 	switch {
+	case g.Type == api.GatewayMX:
+		return "mx"
 	case g.API == nil:
 		return relayURL(settingsOfGateway(g).SMTP)
 	case g.API.URL != "":
@@ -137,7 +147,7 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 type gatewayAddCmd struct {
 	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
 	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
-	Type     string `placeholder:"TYPE" help:"How it is spoken to: smtp, http (an endpoint of your own), ses, sendgrid, mailgun, postmark, mailjet, sparkpost, brevo, resend or mandrill. Default: smtp."`
+	Type     string `placeholder:"TYPE" help:"How it is spoken to: smtp, http (an endpoint of your own), ses, sendgrid, mailgun, postmark, mailjet, sparkpost, brevo, resend or mandrill, or mx, straight to the recipients' servers. Default: smtp."`
 	NoVerify bool   `help:"Do not try to log in first."`
 	apiFlags
 	warmupFlags
@@ -149,7 +159,7 @@ func (g *gatewayAddCmd) Run(s *session) error {
 	if g.Type != "" && g.Type != string(api.GatewaySMTP) {
 		return g.addAPI(s)
 	}
-	if g.apiFlags != (apiFlags{}) {
+	if !g.apiFlags.empty() {
 		return usage("--key-file and what belongs to an API go with --type, for example --type postmark")
 	}
 	settings, err := g.relayFlags.over(relaySettings{}, s.console)
@@ -189,13 +199,18 @@ func (g *gatewayUpdateCmd) Run(s *session) error {
 		return err
 	}
 	next := info.Gateway
-	if next.API != nil {
+	if next.API != nil || next.Type == api.GatewayMX {
 		next.Limits, next.Proxy = settings.limits, settings.Proxy
 	} else {
 		next = settings.into(next)
 	}
-	if g.apiFlags != (apiFlags{}) {
-		if next.API, err = g.apiFlags.over(next.API, s.console); err != nil {
+	if !g.apiFlags.empty() {
+		if next.Type == api.GatewayMX {
+			next.MX, err = g.apiFlags.direct(next.MX)
+		} else {
+			next.API, err = g.apiFlags.over(next.API, s.console)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -14,16 +16,18 @@ import (
 
 // apiFlags are the access to the API of a provider. No key is taken as an argument: others see arguments.
 type apiFlags struct {
-	KeyFile    string  `group:"api" placeholder:"FROM" help:"Where the key is: a file, env:NAME, or - for standard input. Default: you are asked for it."`
-	SecretFile string  `group:"api" placeholder:"FROM" help:"Where the secret is, of ses, mailjet and http."`
-	Region     *string `group:"api" placeholder:"NAME" help:"With ses a region such as eu-west-1; with mailgun, sendgrid and sparkpost us or eu."`
-	URL        *string `name:"api-url" group:"api" placeholder:"URL" help:"Base URL. Required with http; otherwise that of the provider."`
-	Domain     *string `group:"api" placeholder:"DOMAIN" help:"Sending domain, with mailgun."`
-	Stream     *string `group:"api" placeholder:"NAME" help:"Message stream, with postmark. Default: outbound."`
-	Pool       *string `group:"api" placeholder:"NAME" help:"IP pool of sendgrid, sparkpost and mandrill, configuration set of ses."`
-	Subaccount *string `group:"api" placeholder:"NAME" help:"With sparkpost and mandrill."`
-	Sandbox    *bool   `group:"api" negatable:"" help:"The provider checks each message and delivers nothing."`
-	Batch      *int    `group:"api" placeholder:"N" help:"Messages in one request, where the API takes several. Default: the provider's most."`
+	KeyFile    string   `group:"api" placeholder:"FROM" help:"Where the key is: a file, env:NAME, or - for standard input. Default: you are asked for it."`
+	SecretFile string   `group:"api" placeholder:"FROM" help:"Where the secret is, of ses, mailjet and http."`
+	Region     *string  `group:"api" placeholder:"NAME" help:"With ses a region such as eu-west-1; with mailgun, sendgrid and sparkpost us or eu."`
+	URL        *string  `name:"api-url" group:"api" placeholder:"URL" help:"Base URL. Required with http; otherwise that of the provider."`
+	Domain     *string  `group:"api" placeholder:"DOMAIN" help:"Sending domain, with mailgun."`
+	Stream     *string  `group:"api" placeholder:"NAME" help:"Message stream, with postmark. Default: outbound."`
+	Pool       *string  `group:"api" placeholder:"NAME" help:"IP pool of sendgrid, sparkpost and mandrill, configuration set of ses."`
+	Subaccount *string  `group:"api" placeholder:"NAME" help:"With sparkpost and mandrill."`
+	Sandbox    *bool    `group:"api" negatable:"" help:"The provider checks each message and delivers nothing."`
+	Source     []string `name:"source" group:"mx" placeholder:"IP=NAME" sep:"none" help:"With mx: an address to send from, and the name in its PTR record; several times. Default: as the system chooses."`
+	MXTLS      *string  `name:"mx-tls" group:"mx" placeholder:"WHEN" help:"With mx: opportunistic or required. Default: opportunistic."`
+	Batch      *int     `group:"api" placeholder:"N" help:"Messages in one request, where the API takes several. Default: the provider's most."`
 }
 
 // over returns the access changed by the flags.
@@ -46,6 +50,29 @@ func (f apiFlags) over(old *api.GatewayAPI, con *console) (*api.GatewayAPI, erro
 	return &a, nil
 }
 
+// direct returns the settings of a gateway of type mx, changed by the flags; nil: there are none.
+func (f apiFlags) direct(old *api.GatewayDirect) (*api.GatewayDirect, error) {
+	if len(f.Source) == 0 && f.MXTLS == nil {
+		return old, nil
+	}
+	d := *cmp.Or(old, &api.GatewayDirect{})
+	api.Set(&d.TLS, f.MXTLS)
+	if len(f.Source) > 0 {
+		d.Addresses = nil
+	}
+	for _, text := range f.Source {
+		address, name, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usage("--source: %q is not of the form IP=NAME, such as 192.0.2.1=mx1.example.com", text)
+		}
+		d.Addresses = append(d.Addresses, api.GatewaySource{Address: address, Name: name})
+	}
+	return &d, nil
+}
+
+// empty reports whether no flag was given.
+func (f apiFlags) empty() bool { return reflect.ValueOf(f).IsZero() }
+
 // addAPI asks for what is missing, tries the key, and adds the gateway.
 func (g *gatewayAddCmd) addAPI(s *session) error {
 	kind := api.GatewayType(g.Type)
@@ -64,8 +91,15 @@ func (g *gatewayAddCmd) addAPI(s *session) error {
 	if err := askMissing(s, kind, needs, a); err != nil {
 		return err
 	}
+	direct, err := g.apiFlags.direct(nil)
+	if err != nil {
+		return err
+	}
+	if kind == api.GatewayMX && *a == (api.GatewayAPI{}) {
+		a = nil
+	}
 	try := settings.VerifyRequest
-	try.Type, try.API = kind, a
+	try.Type, try.API, try.MX = kind, a, direct
 	if !g.NoVerify && (kind != api.GatewayHTTP || a.Secret != "") {
 		answer, err := api.VerifyAccount.Do(s, s.client, try)
 		if err != nil {
@@ -75,7 +109,7 @@ func (g *gatewayAddCmd) addAPI(s *session) error {
 			return err
 		}
 	}
-	next := api.Gateway{Gateway: g.Gateway, Name: cmp.Or(g.Name, g.Gateway), Type: kind, API: a,
+	next := api.Gateway{Gateway: g.Gateway, Name: cmp.Or(g.Name, g.Gateway), Type: kind, API: a, MX: direct,
 		Limits: settings.limits, Proxy: settings.Proxy, LocalAddress: settings.LocalAddress,
 		SMTPEhloName: settings.SMTPEhloName, Warmup: g.warmupFlags.over(nil)}
 	answer, err := api.CreateGateway.Do(s, s.client, next)

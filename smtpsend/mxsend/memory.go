@@ -54,20 +54,20 @@ func (m *memory[V]) forget(name string) {
 	delete(m.kept, name)
 }
 
-// policyMemory keeps policies in this process only.
-type policyMemory struct {
+// PolicyMemory keeps policies in this process only.
+type PolicyMemory struct {
 	*memory[Policy]
 	now func() time.Time
 }
 
 // Get implements [Policies].
-func (m policyMemory) Get(_ context.Context, domain string) (Policy, bool, error) {
+func (m PolicyMemory) Get(_ context.Context, domain string) (Policy, bool, error) {
 	p, ok := m.get(domain, m.now())
 	return p, ok, nil
 }
 
 // Put implements [Policies].
-func (m policyMemory) Put(_ context.Context, domain string, p Policy) error {
+func (m PolicyMemory) Put(_ context.Context, domain string, p Policy) error {
 	m.put(domain, p, p.Expires)
 	return nil
 }

@@ -157,7 +157,7 @@ func TestMemory(t *testing.T) {
 	if m.forget("d"); len(m.kept) != 1 {
 		t.Error("it can't forget")
 	}
-	p := policyMemory{newMemory[Policy](2), func() time.Time { return now }}
+	p := PolicyMemory{newMemory[Policy](2), func() time.Time { return now }}
 	want := Policy{ID: "1", Mode: Enforce, Expires: now.Add(time.Minute)}
 	if err := p.Put(context.Background(), "a.test", want); err != nil {
 		t.Error(err)

@@ -43,7 +43,8 @@ func TestPostfixAsReceiver(t *testing.T) {
 	good := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{Host: "127.0.0.2", Port: port, Chain: right,
 		Settings: nameless + "virtual_mailbox_domains = static:all\n"})
 	_ = testsmtp.StartPostfix(t, testsmtp.PostfixOptions{Host: "127.0.0.3", Port: port,
-		Settings: nameless + "smtpd_recipient_restrictions = check_recipient_access inline:{{b@defers.test = 450 4.2.0 Greylisted}}," +
+		Settings: nameless +
+			"smtpd_recipient_restrictions = check_recipient_access inline:{{b@defers.test = 450 4.2.0 Greylisted}}," +
 			" defer\n"})
 	six := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{Host: "::1", Port: port,
 		Settings: nameless + "inet_protocols = all\nmynetworks = [::1]/128\nvirtual_mailbox_domains = six.test\n"})

@@ -60,7 +60,7 @@ func New(o Options) (*Sender, error) {
 		o.Shuffle = rand.Shuffle
 	}
 	if o.Policies == nil {
-		o.Policies = policyMemory{newMemory[Policy](mostPolicies), o.Now}
+		o.Policies = PolicyMemory{newMemory[Policy](mostPolicies), o.Now}
 	}
 	s := &Sender{o: o, absent: newMemory[time.Time](mostAbsent), broken: newMemory[bool](mostBroken),
 		unfetched: newMemory[bool](mostUnfetched)}
