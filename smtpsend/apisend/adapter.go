@@ -32,7 +32,7 @@ type adapter struct {
 	// says what an answer means. It is called for every answer, also for one without JSON.
 	read func(*exchange) answer
 	list *listing // how it takes several messages in one request; nil: one by one
-	// the wait until the provider's limit is reset, from the header of an answer; nil: none is told
+	// the wait until the provider's limit is reset, from an answer's header; nil: the header never has it
 	reset func(http.Header, time.Time) time.Duration
 	// how long the provider remembers a key against duplicates; 0: it takes none
 	remembers time.Duration
@@ -103,7 +103,7 @@ func chunks(to []string, most int) []group {
 type mail struct {
 	smtpsend.Message
 	raw   []byte
-	parts content // of the adapters that take the message apart
+	parts content // set where the adapter takes the message apart
 	key   string  // against duplicates, for a group that is all of the recipients left
 }
 
@@ -141,9 +141,9 @@ type exchange struct {
 // answer is what a provider said of the recipients of a request.
 type answer struct {
 	unreadable bool                 // it is not of the API's form: the status decides, or it is in doubt
-	id         string               // of the message, for all recipients that it took
+	id         string               // the provider's, for all recipients that it took
 	refusal    *refusal             // for all recipients; nil: it took them
-	each       map[string]recipient // of single recipients, by fold of the address, in place of id and refusal
+	each       map[string]recipient // single recipients, by fold of the address, instead of id and refusal
 	listed     bool                 // each lists all recipients: one that is missing is in doubt
 	again      bool                 // recipients that are not in each were not taken because of the others
 	// one of the recipients is refused, and nobody was taken. The answer doesn't say which one it is

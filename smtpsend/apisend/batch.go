@@ -17,7 +17,7 @@ import (
 // Callers see single messages: each has its own marks, patience, context and result.
 const (
 	listWait  = 20 * time.Millisecond
-	listBytes = 10 << 20 // of all messages; one that is larger goes alone
+	listBytes = 10 << 20 // all messages together; a larger one goes alone
 )
 
 // batches are the lists that take further messages.
@@ -49,7 +49,7 @@ type batch struct {
 type member struct {
 	ctx   context.Context //nolint:containedctx // of its caller
 	m     smtpsend.Message
-	q     request // of the message alone
+	q     request // for the message alone
 	group group
 	begun time.Time
 

@@ -285,7 +285,7 @@ func (t *partTaker) takeLeaf(n *message.Node, at place) (shown bool) {
 	return false
 }
 
-// takeText takes the text or the HTML. A provider shows the HTML in place of the text.
+// takeText takes the text or the HTML. A provider shows the HTML instead of the text.
 func (t *partTaker) takeText(n *message.Node) {
 	text, err := n.Text()
 	t.err = cmp.Or(t.err, err)

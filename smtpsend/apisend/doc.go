@@ -1,5 +1,5 @@
 // Package apisend hands one message to the HTTP API of a mail provider and returns the result of each
-// recipient, in the words of package smtpsend. Its caller is routing, which chooses the gateway. A provider
+// recipient, with the vocabulary of package smtpsend. Its caller is routing, which chooses the gateway. A provider
 // is one file with an adapter: what a request looks like, and what its answers mean.
 //
 // It promises:

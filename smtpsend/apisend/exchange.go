@@ -24,7 +24,7 @@ var (
 	errNoReply = errors.New("no answer in time")
 )
 
-// sent is what came of a request.
+// sent is the result of a request.
 type sent struct {
 	x      *exchange       // nil: there is no answer
 	err    *smtpsend.Error // why, for all recipients

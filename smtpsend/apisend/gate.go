@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// errClosed is what net/http is told when it reads a body on after its exchange has ended.
+// errClosed is the error for net/http when it reads a body on after its exchange has ended.
 var errClosed = errors.New("the exchange has ended")
 
 // gate is the body of a request. It holds back the last byte until the marks are set.
@@ -25,7 +25,7 @@ type gate struct {
 	mu       sync.Mutex
 	closed   bool
 	released time.Time // when the last byte left; zero: it has not
-	aborted  error     // of the marks
+	aborted  error     // why the marks failed
 }
 
 // Read implements [io.Reader].

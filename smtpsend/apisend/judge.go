@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// meaning is what a refusal means, in the words of SMTP. Error.Code stays a code of SMTP, because events,
+// meaning is a refusal in SMTP's terms. Error.Code stays a code of SMTP, because events,
 // suppressions and pages read it as one: an HTTP status of the same number means something else.
 type meaning struct {
 	phase    smtpsend.Phase
@@ -149,7 +149,7 @@ func inSeconds(name string) func(http.Header, time.Time) time.Duration {
 	}
 }
 
-// doubt is the error of a recipient of whom it is not known whether the provider took the message.
+// doubt is the error for a recipient if nobody knows whether the provider took the message.
 func (x *exchange) doubt(why error) *smtpsend.Error {
 	return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseDot, Command: x.method,
 		Verdict: smtpsend.Soft, Scope: smtpsend.ScopeMessage, InDoubt: true, Err: why, Status: x.status}

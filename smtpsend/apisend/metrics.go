@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// metrics counts what came of recipients. Without a registry nothing is exported.
+// metrics counts the results of recipients. Without a registry nothing is exported.
 type metrics struct {
 	recipients *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec

@@ -396,7 +396,7 @@ func (d *delivery) give(to []string, r recipient, err *smtpsend.Error) {
 	d.open = open
 }
 
-// forAll returns an error that speaks for the recipients that are left, too; nil: they are to be tried.
+// forAll returns an error that speaks for the recipients that are left, too; nil: the caller tries them.
 func (d *delivery) forAll(e *smtpsend.Error) *smtpsend.Error {
 	if e.Scope == smtpsend.ScopeRecipient || e.InDoubt {
 		return nil

@@ -21,7 +21,7 @@ type slots struct {
 	all map[Target]*slot
 }
 
-// slot bounds those of one target.
+// slot bounds one target's requests.
 type slot struct {
 	all, bulk *semaphore.Weighted
 	users     int           // that wait or have a turn
@@ -30,7 +30,7 @@ type slot struct {
 	until     time.Time     // the provider's limit is used up until then
 }
 
-// of returns the slot of a target, and until when it rests. The caller gives it back by leave.
+// of returns a target's slot, and the end of its pause. The caller gives it back by leave.
 func (s *slots) of(t Target) (*slot, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ const DefaultConnections = 20
 // secrets in clear.
 type Target struct {
 	Type        api.GatewayType
-	ID          string // of the gateway, for logs and metrics
+	ID          string // the gateway's, for logs and metrics
 	Shared      string // all processes count requests together under this name; empty: each its own
 	Connections int    // requests under way; 0: DefaultConnections
 	Proxy       string // URL of a proxy; empty: none
