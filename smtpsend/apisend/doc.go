@@ -1,6 +1,6 @@
 // Package apisend hands one message to the HTTP API of a mail provider and returns the result of each
-// recipient, with the vocabulary of package smtpsend. Its caller is routing, which chooses the gateway. A provider
-// is one file with an adapter: what a request looks like, and what its answers mean.
+// recipient, with the vocabulary of package smtpsend. Its caller is routing, which chooses the gateway. A
+// provider is one file with an adapter: what a request looks like, and what its answers mean.
 //
 // It promises:
 //   - Each recipient has its own result. A recipient that an answer leaves out is in doubt, and so are all of
