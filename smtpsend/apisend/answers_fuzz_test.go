@@ -32,7 +32,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(400, `{"message":"x"}`, "ThrottlingException:http://internal/")
 	f.Fuzz(func(t *testing.T, status int, body, kind string) {
 		if status < 100 || status > 999 {
-			t.Skip()
+			return // HTTP has no such status
 		}
 		s, err := New(Options{})
 		if err != nil {

@@ -52,16 +52,13 @@ next:
 
 // byName returns fields as an object; twice is the name of one that an object can't have, because there are
 // two.
-func byName(fields []field) (object map[string]string, twice string) {
-	seen := map[string]bool{}
+func byName(fields []field) (_ map[string]string, twice string) {
+	object, seen := map[string]string{}, map[string]bool{}
 	for _, f := range fields {
 		if seen[strings.ToLower(f.name)] {
 			twice = f.name
 		}
 		seen[strings.ToLower(f.name)] = true
-		if object == nil {
-			object = map[string]string{}
-		}
 		object[f.name] = f.value
 	}
 	return object, twice
@@ -99,14 +96,7 @@ func (f file) attached() file {
 }
 
 // firstTag returns the first tag of at most so many bytes; empty: there is none.
-func (m *mail) firstTag(most int) string {
-	for _, tag := range m.Labels.Tags {
-		if len(tag) <= most {
-			return tag
-		}
-	}
-	return ""
-}
+func (m *mail) firstTag(most int) string { return strings.Join(m.tags(1, most), "") }
 
 // proofUpTo returns the proof if it has at most so many bytes.
 func (m *mail) proofUpTo(most int) string {
@@ -122,15 +112,6 @@ func echo(proof string) map[string]string {
 		return nil
 	}
 	return map[string]string{provider.EchoField: proof}
-}
-
-// beyondASCII reports whether an address of a message has letters beyond ASCII.
-func (m *mail) beyondASCII() bool {
-	all := append([]string{m.parts.from.Address}, m.To...)
-	for _, a := range m.parts.replyTo {
-		all = append(all, a.Address)
-	}
-	return !isASCII(strings.Join(all, ""))
 }
 
 // blames gives a refusal to the recipients that a text names. The others were not taken because of them.

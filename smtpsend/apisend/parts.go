@@ -33,16 +33,13 @@ func (c content) missing(reserved ...string) string {
 	case c.sender.Address != "":
 		return "headers: a Sender who isn't the author"
 	}
-	var seen []string
 	for _, f := range c.header {
-		name := strings.ToLower(f.name)
-		switch {
-		case slices.Contains(reserved, name):
+		if slices.Contains(reserved, strings.ToLower(f.name)) {
 			return "headers: the header field " + f.name
-		case slices.Contains(seen, name):
-			return "headers: two header fields " + f.name
 		}
-		seen = append(seen, name)
+	}
+	if _, twice := byName(c.header); twice != "" {
+		return "headers: two header fields " + twice
 	}
 	return ""
 }
@@ -50,16 +47,11 @@ func (c content) missing(reserved ...string) string {
 // headers returns the other header fields, without some whose names are given in lower case. It leaves out
 // Date: the provider writes its own.
 func (c content) headers(without ...string) map[string]string {
-	all := map[string]string{}
-	for _, f := range c.header {
-		if name := strings.ToLower(f.name); name != "date" && !slices.Contains(without, name) {
-			all[f.name] = f.value
-		}
-	}
+	all, _ := byName(c.others(append(without, "date")...))
 	return all
 }
 
-// wide names an address whose local part isn't ASCII (RFC 6531), or returns "".
+// wide names an address that isn't ASCII (RFC 6531), or returns "".
 func (m *mail) wide() string {
 	all := slices.Clone(m.To)
 	for _, list := range [][]message.Address{{m.parts.from}, m.parts.replyTo, m.parts.to, m.parts.cc} {

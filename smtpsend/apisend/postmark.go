@@ -65,8 +65,8 @@ func postmarkLacks(_ Target, m *mail) string {
 	switch {
 	case c.lacksPart() != "":
 		return c.lacksPart()
-	case m.beyondASCII():
-		return "an address with letters beyond ASCII"
+	case m.wide() != "":
+		return m.wide()
 	case len(c.text) > postmarkText || len(c.html) > postmarkText:
 		return "a text of more than 5 MB"
 	}

@@ -67,8 +67,8 @@ func resendLacks(_ Target, m *mail) string {
 		return c.lacksPart()
 	case twice != "":
 		return "two fields " + twice
-	case m.beyondASCII():
-		return "an address with letters beyond ASCII"
+	case m.wide() != "":
+		return m.wide()
 	case c.subject == "":
 		return "no subject"
 	case slices.ContainsFunc(slices.Concat(c.inline, c.files), file.misnamed):
