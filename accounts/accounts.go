@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -94,7 +95,7 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 		outcomes: map[string]outcome{}, counting: make(redisdb.Turn, 1),
 	}
 	if a.lookUpTXT = o.LookUpTXT; a.lookUpTXT == nil {
-		a.lookUpTXT = lookUp
+		a.lookUpTXT = net.DefaultResolver.LookupTXT
 	}
 	var err error
 	if a.proofs, err = ring.Derive("senders of accounts"); err != nil {

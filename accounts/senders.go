@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -235,9 +234,4 @@ func (a *Accounts) published(ctx context.Context, id, domain string) error {
 		f.Err = fmt.Errorf("look up TXT of %s: %w", name, err)
 	}
 	return f
-}
-
-// lookUp asks the DNS of the machine.
-func lookUp(ctx context.Context, name string) ([]string, error) {
-	return net.DefaultResolver.LookupTXT(ctx, name)
 }

@@ -12,9 +12,9 @@ type AccountDNS struct {
 
 // DNSRecord is a record to publish, and what was found in its place.
 type DNSRecord struct {
-	Purpose string   `json:"purpose" enum:"spf,dkim,dmarc,mx,returnPath,sender" doc:"returnPath: bounces come back to bounce.domain; sender: it verifies a pending domain"`
+	Purpose string   `json:"purpose" enum:"spf,dkim,dmarc,mx,returnPath,source,sender" doc:"returnPath: bounces come back to bounce.domain; source: an address that Postroom sends from itself, with a gateway of type mx; sender: it verifies a pending domain"`
 	Name    string   `json:"name" doc:"DNS name"`
-	Type    string   `json:"type" enum:"TXT,MX"`
+	Type    string   `json:"type" enum:"TXT,MX,PTR"`
 	Value   string   `json:"value,omitempty" doc:"What to publish; absent: it depends on who runs the relay or takes the mail"`
 	Status  string   `json:"status" enum:"unchecked,found,missing,differs"`
 	Found   []string `json:"found,omitempty" doc:"What is published there"`

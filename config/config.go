@@ -35,6 +35,7 @@ type Config struct {
 	Senders        Senders     `key:"senders"`
 	Relays         Relays      `key:"relays"`
 	Delivery       Delivery    `key:"delivery"`
+	DNS            DNS         `key:"dns"`
 	Message        Message     `key:"message"`
 	Templates      Templates   `key:"templates"`
 	DeadLetters    DeadLetters `key:"deadLetters"`
@@ -141,6 +142,12 @@ type Workers struct {
 	Digests   int `key:"digests" default:"8" min:"1" max:"1000" doc:"Digests that one process makes at once."`
 }
 
+// DNS is who is asked for mail servers and for the records of sender domains.
+type DNS struct {
+	Servers []netip.AddrPort `key:"servers" empty:"those of /etc/resolv.conf" doc:"Name servers to ask for recipients' mail servers and for the records of sender domains: IP addresses, with a port where it is not 53, such as [127.0.0.1, 192.0.2.53:5353]. The hosts of relays, webhooks and Redis are looked up by the system."`
+	Trusted bool             `key:"trusted" default:"false" doc:"Whether the name servers validate DNSSEC and nobody can change their answers on the way. DANE needs that. Name servers on this machine are trusted anyway, if there are no others."`
+}
+
 // Delivery is how messages are delivered.
 type Delivery struct {
 	Attempts       int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Total number of attempts for a message, unless its deliveryAttempts sets another. 1: no retry."`
@@ -150,6 +157,7 @@ type Delivery struct {
 	InDoubt        string        `key:"inDoubt" default:"resend" values:"resend,hold" doc:"What happens if the connection or the process died between the end of a message and the relay's reply, so that its delivery is in doubt: resend tries again and may deliver twice; hold makes it a dead letter for you to decide."`
 	AccountTrouble string        `key:"accountTrouble" default:"fail" values:"fail,hold" doc:"What happens to mail while its account's login, token, certificate or sender is refused: fail makes it dead letters, to be replayed together after the account is fixed; hold keeps it waiting, tries one message from time to time, and uses up no attempts. An account can override this."`
 	QueueKeep      int           `key:"queueKeep" default:"0" min:"0" max:"100000" doc:"Number of completed and of failed jobs of each lane that stay visible in the queues and in the outbox list, for at most 24 hours. While dead letters are kept, failed jobs stay as long as their dead letter."`
+	DirectPort     int           `key:"directPort" default:"25" min:"1" max:"65535" doc:"Port of recipients' mail servers, for gateways of type mx. Change it only where a firewall forwards another port to 25."`
 	Classifier     string        `key:"classifier" default:"full" values:"full,basic" doc:"How an SMTP failure is classified as temporary or permanent: full uses command, code, enhanced code and text; basic treats every code from 500 on, except 503, as permanent."`
 }
 

@@ -66,19 +66,20 @@ func newKey(f reflect.StructField, path, kind string, at []int) Key {
 
 // kinds are the kinds of the settings by type. A field of another type is a group of settings.
 var kinds = map[reflect.Type]string{
-	reflect.TypeFor[string]():          "text",
-	reflect.TypeFor[Secret]():          "text",
-	reflect.TypeFor[bool]():            "true or false",
-	reflect.TypeFor[int]():             "whole number",
-	reflect.TypeFor[float64]():         "number",
-	reflect.TypeFor[time.Duration]():   "duration",
-	reflect.TypeFor[[]time.Duration](): "list of durations",
-	reflect.TypeFor[[]netip.Prefix]():  "list of networks",
-	reflect.TypeFor[Size]():            "size",
-	reflect.TypeFor[Memory]():          "size or share",
-	reflect.TypeFor[Relay]():           "relay URL",
-	reflect.TypeFor[Mailbox]():         "mailbox",
-	reflect.TypeFor[slog.Level]():      "choice",
+	reflect.TypeFor[string]():           "text",
+	reflect.TypeFor[Secret]():           "text",
+	reflect.TypeFor[bool]():             "true or false",
+	reflect.TypeFor[int]():              "whole number",
+	reflect.TypeFor[float64]():          "number",
+	reflect.TypeFor[time.Duration]():    "duration",
+	reflect.TypeFor[[]time.Duration]():  "list of durations",
+	reflect.TypeFor[[]netip.Prefix]():   "list of networks",
+	reflect.TypeFor[[]netip.AddrPort](): "list of name servers",
+	reflect.TypeFor[Size]():             "size",
+	reflect.TypeFor[Memory]():           "size or share",
+	reflect.TypeFor[Relay]():            "relay URL",
+	reflect.TypeFor[Mailbox]():          "mailbox",
+	reflect.TypeFor[slog.Level]():       "choice",
 }
 
 var capital = regexp.MustCompile("[A-Z]")

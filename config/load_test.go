@@ -114,7 +114,7 @@ func TestDefaults(t *testing.T) {
 		Shutdown: config.Shutdown{Grace: 30 * time.Second},
 		Delivery: config.Delivery{
 			Attempts: 10, Timeout: 120 * time.Second, Lease: 4 * time.Second, InDoubt: "resend",
-			AccountTrouble: "fail", Classifier: "full",
+			AccountTrouble: "fail", Classifier: "full", DirectPort: 25,
 			Retry: config.Retry{Base: 5 * time.Second, Factor: 2, Jitter: 0.2},
 		},
 	}
@@ -191,7 +191,10 @@ func TestNames(t *testing.T) {
 		{"delivery.inDoubt", "POSTROOM_DELIVERY_IN_DOUBT"},
 		{"delivery.accountTrouble", "POSTROOM_DELIVERY_ACCOUNT_TROUBLE"},
 		{"delivery.queueKeep", "POSTROOM_DELIVERY_QUEUE_KEEP"},
+		{"delivery.directPort", "POSTROOM_DELIVERY_DIRECT_PORT"},
 		{"delivery.classifier", "POSTROOM_DELIVERY_CLASSIFIER"},
+		{"dns.servers", "POSTROOM_DNS_SERVERS"},
+		{"dns.trusted", "POSTROOM_DNS_TRUSTED"},
 		{"message.maxSize", "POSTROOM_MESSAGE_MAX_SIZE"},
 		{"message.maxAhead", "POSTROOM_MESSAGE_MAX_AHEAD"},
 		{"templates.missing", "POSTROOM_TEMPLATES_MISSING"},
@@ -346,7 +349,8 @@ func samples() map[string]string {
 		"sessions.lifetime": "48h", "http.hsts": "24h",
 		"senders.enforce": "all", "senders.own": "address", "senders.mailAccount": "notices",
 		"relays.allowPrivate": "false",
-		"workers.submit":      "1", "workers.bulk": "2", "workers.notify": "3", "workers.documents": "5",
+		"dns.servers":         "127.0.0.1, [2001:db8::53]:5353", "dns.trusted": "true", "delivery.directPort": "2525",
+		"workers.submit": "1", "workers.bulk": "2", "workers.notify": "3", "workers.documents": "5",
 		"workers.digests": "6",
 		"oidc.issuer":     "https://login.example.com/", "oidc.clientId": "mail",
 		"oidc.clientSecret": "client secret",
@@ -510,9 +514,11 @@ func sampled() config.Config {
 		Audit:    config.Audit{Retention: 48 * time.Hour, Max: 5000},
 		Log:      config.Log{Level: slog.LevelDebug, Format: "json"},
 		Shutdown: config.Shutdown{Grace: time.Minute},
+		DNS: config.DNS{Trusted: true, Servers: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:53"),
+			netip.MustParseAddrPort("[2001:db8::53]:5353")}},
 		Delivery: config.Delivery{
 			Attempts: 3, Timeout: 10 * time.Second, Lease: 20 * time.Second, InDoubt: "hold", AccountTrouble: "hold",
-			QueueKeep: 100, Classifier: "basic",
+			QueueKeep: 100, Classifier: "basic", DirectPort: 2525,
 			Retry: config.Retry{
 				Base: time.Second, Factor: 3, Max: time.Hour,
 				Schedule: []time.Duration{time.Minute, 5 * time.Minute},
@@ -545,7 +551,7 @@ func TestEverySettingFromEveryPlace(t *testing.T) {
 	for name, sources := range rows {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(sampled(), load(t, sources).Config,
-				cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+				cmpopts.EquateComparable(netip.Prefix{}, netip.AddrPort{})); diff != "" {
 				t.Error(diff)
 			}
 		})

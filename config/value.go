@@ -51,7 +51,9 @@ func (k Key) parse(text string, p any) (fault string) {
 	case *[]time.Duration:
 		*p, fault = k.parseList(text)
 	case *[]netip.Prefix:
-		*p, fault = k.parseNetworks(text)
+		*p, fault = parseItems(k, text, "network", parseNetwork)
+	case *[]netip.AddrPort:
+		*p, fault = parseItems(k, text, "IP address", parseNameServer)
 	case *slog.Level:
 		_ = p.UnmarshalText([]byte(text)) // one of the choices
 	case *Relay:
@@ -97,19 +99,29 @@ func (k Key) parseList(text string) (out []time.Duration, fault string) {
 	return out, ""
 }
 
-func (k Key) parseNetworks(text string) (out []netip.Prefix, fault string) {
+// parseItems parses a list.
+func parseItems[T any](k Key, text, what string, parse func(string) (T, bool)) (out []T, fault string) {
 	items := strings.Split(text, ",")
 	if len(items) > maxList {
 		return nil, fmt.Sprintf("has %d entries; write %d at most", len(items), maxList)
 	}
 	for _, item := range items {
-		p, ok := parseNetwork(strings.TrimSpace(item))
+		p, ok := parse(strings.TrimSpace(item))
 		if !ok {
-			return nil, fmt.Sprintf("holds %q, which is no network; ", strings.TrimSpace(item)) + k.want()
+			return nil, fmt.Sprintf("holds %q, which is no %s; ", strings.TrimSpace(item), what) + k.want()
 		}
 		out = append(out, p)
 	}
 	return out, ""
+}
+
+// parseNameServer reads an IP address with or without a port.
+func parseNameServer(text string) (netip.AddrPort, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return netip.AddrPortFrom(addr.Unmap(), 53), addr.Zone() == ""
+	}
+	p, err := netip.ParseAddrPort(text)
+	return p, err == nil && p.Port() > 0 && p.Addr().Zone() == ""
 }
 
 // parseNetwork reads an IP address or a range. An IPv4 address mapped to IPv6 is an IPv4 address.
@@ -139,6 +151,8 @@ func (k Key) want() string {
 		form = "durations with their units, such as 1m, 5m, 2h"
 	case "list of networks":
 		form = "IP addresses or ranges, such as 127.0.0.1, 10.0.0.0/8, 2001:db8::/32"
+	case "list of name servers":
+		form = "IP addresses with or without a port, such as 127.0.0.1, 192.0.2.53:5353, [2001:db8::53]:5353"
 	case "size or share":
 		form = "a size such as 2GB, or a share from 1% to 95%"
 	case "size":

@@ -25,6 +25,8 @@ func TestWrongValues(t *testing.T) {
 		{"http.trustedProxies", "10.0.0.0/8, proxy.internal", `"10.0.0.0/8, proxy.internal" holds "proxy.internal", which is no network; write IP addresses or ranges, such as 127.0.0.1, 10.0.0.0/8, 2001:db8::/32`},
 		{"http.trustedProxies", "10.0.0.0/33", `"10.0.0.0/33" holds "10.0.0.0/33", which is no network; write IP addresses or ranges, such as 127.0.0.1, 10.0.0.0/8, 2001:db8::/32`},
 		{"http.trustedProxies", "fe80::1%eth0", `"fe80::1%eth0" holds "fe80::1%eth0", which is no network; write IP addresses or ranges, such as 127.0.0.1, 10.0.0.0/8, 2001:db8::/32`},
+		{"dns.servers", "ns.example.com", `"ns.example.com" holds "ns.example.com", which is no IP address; write IP addresses with or without a port, such as 127.0.0.1, 192.0.2.53:5353, [2001:db8::53]:5353`},
+		{"dns.servers", "192.0.2.53:0", `"192.0.2.53:0" holds "192.0.2.53:0", which is no IP address; write IP addresses with or without a port, such as 127.0.0.1, 192.0.2.53:5353, [2001:db8::53]:5353`},
 		{"redis.url", "db:6379", `"db:6379" is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://`},
 		{"redis.url", "http://user:hidden@db",
 			`"http://user:******@db" is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://`},

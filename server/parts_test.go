@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -449,6 +450,12 @@ func (nowhere) LookupMX(context.Context, string) ([]*net.MX, error) { return nil
 func (nowhere) LookupNS(context.Context, string) ([]*net.NS, error) {
 	return []*net.NS{{Host: "ns.example."}}, nil
 }
+
+func (nowhere) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return nil, missingName()
+}
+
+func (nowhere) LookupAddr(context.Context, string) ([]string, error) { return nil, missingName() }
 
 func missingName() error { return &net.DNSError{Err: "no such host", IsNotFound: true} }
 

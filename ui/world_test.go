@@ -495,6 +495,16 @@ func (z *zone) LookupMX(_ context.Context, name string) ([]*net.MX, error) {
 	return []*net.MX{{Host: "mx.example.com.", Pref: 10}}, nil
 }
 
+// LookupNetIP implements maildns.HostResolver: no host has an address.
+func (z *zone) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return nil, noName()
+}
+
+// LookupAddr implements maildns.HostResolver: no address has a name.
+func (z *zone) LookupAddr(context.Context, string) ([]string, error) { return nil, noName() }
+
+func noName() error { return &net.DNSError{Err: "no such host", IsNotFound: true} }
+
 // LookupNS implements maildns.Resolver.
 func (z *zone) LookupNS(context.Context, string) ([]*net.NS, error) {
 	if *z == nil {
@@ -506,7 +516,7 @@ func (z *zone) LookupNS(context.Context, string) ([]*net.NS, error) {
 func (z *zone) find(name string) ([]string, error) {
 	all, ok := (*z)[strings.TrimSuffix(name, ".")]
 	if !ok {
-		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+		return nil, noName()
 	}
 	return slices.Clone(all), nil
 }

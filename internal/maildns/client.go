@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/miekg/dns"
@@ -79,6 +80,19 @@ func NewClient(o ClientOptions) (*Client, error) {
 		o.Now = time.Now
 	}
 	return &Client{o: o, trusted: trusted || o.Trusted, answer: map[dns.Question]kept{}}, nil
+}
+
+// NewResolver returns a resolver of the standard library that asks some name servers, each an IP address with
+// a port, one after another; empty: those of the machine.
+func NewResolver(servers []string) *net.Resolver {
+	if len(servers) == 0 {
+		return net.DefaultResolver
+	}
+	var turn atomic.Uint32
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		server := servers[int(turn.Add(1)-1)%len(servers)] // a question without an answer is asked again
+		return (&net.Dialer{}).DialContext(ctx, network, server)
+	}}
 }
 
 // systemServers returns the name servers of this machine.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/postroom/postroom/internal/maildns"
+	"github.com/postroom/postroom/internal/testdns"
 	"github.com/postroom/postroom/internal/testkit"
 )
 
@@ -19,17 +19,6 @@ import (
 func nameServer(t *testing.T, answer func(ask, reply *dns.Msg, tcp bool)) (address string,
 	asked *atomic.Int64) {
 	t.Helper()
-	packets, err := net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
-	for tries := 0; err != nil && tries < 10; tries++ { // the port is ours for TCP only
-		packets, err = net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", packets.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
 	asked = &atomic.Int64{}
 	handler := dns.HandlerFunc(func(w dns.ResponseWriter, ask *dns.Msg) {
 		asked.Add(1)
@@ -38,15 +27,7 @@ func nameServer(t *testing.T, answer func(ask, reply *dns.Msg, tcp bool)) (addre
 		answer(ask, reply, w.RemoteAddr().Network() == "tcp")
 		_ = w.WriteMsg(reply)
 	})
-	for _, server := range []*dns.Server{{PacketConn: packets, Handler: handler}, {Listener: listener,
-		Handler: handler}} {
-		ready := make(chan struct{})
-		server.NotifyStartedFunc = func() { close(ready) }
-		go func() { _ = server.ActivateAndServe() }()
-		<-ready
-		t.Cleanup(func() { _ = server.Shutdown() })
-	}
-	return packets.LocalAddr().String(), asked
+	return testdns.Serve(t, handler), asked
 }
 
 func client(t *testing.T, o maildns.ClientOptions) *maildns.Client {

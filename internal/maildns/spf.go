@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/miekg/dns"
 )
 
 // HostResolver looks up hosts too. *net.Resolver implements it.
@@ -240,6 +242,12 @@ func (s *spf) hosts(ctx context.Context, mechanism, host string, four, six int) 
 		}
 	}
 	return false, nil
+}
+
+// ReverseName returns the name that has the PTR record of an address, such as 1.2.0.192.in-addr.arpa.
+func ReverseName(address netip.Addr) string {
+	name, _ := dns.ReverseAddr(address.Unmap().WithZone("").String()) // an address always has one
+	return strings.TrimSuffix(name, ".")
 }
 
 // Reverse checks that an address has a PTR record, that its name leads back to the address, and that mail

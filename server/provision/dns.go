@@ -20,7 +20,7 @@ import (
 
 // DNS is what the records of accounts depend on.
 type DNS struct {
-	Resolver     maildns.MailResolver
+	Resolver     maildns.HostResolver
 	Keys         *dkim.Keys    // of domains
 	BounceDomain string        // of return paths; empty: they are those of the senders
 	ServiceURL   func() string // its host takes returned mail
@@ -30,7 +30,7 @@ type DNS struct {
 const checkTimeout = 15 * time.Second
 
 // providerSPF are the SPF terms that providers publish for their customers, by preset. Sources: the help
-// pages of each provider on SPF.
+// pages of each provider on SPF. A type of gateway has the same name.
 var providerSPF = map[string]string{"gmail": "include:_spf.google.com",
 	"office365": "include:spf.protection.outlook.com", "ses": "include:amazonses.com",
 	"sendgrid": "include:sendgrid.net", "mailgun": "include:mailgun.org", "postmark": "include:spf.mtasv.net",
@@ -49,7 +49,7 @@ func (p *Provisioner) AccountDNS(ctx context.Context, id string, check bool) (ap
 		return api.AccountDNS{}, fault.Wrap(err, fault.Unprocessable, "",
 			"The domain of %s is not a domain name: correct the address of the account", info.Email)
 	}
-	if z.spf, err = p.spfTerms(ctx, info.Account); err != nil {
+	if err = p.addRelays(ctx, z, info.Account); err != nil {
 		return api.AccountDNS{}, err
 	}
 	key, err := p.keyOf(ctx, info.Account, z.domain)
@@ -75,28 +75,40 @@ func (p *Provisioner) AccountDNS(ctx context.Context, id string, check bool) (ap
 	return z.answer, nil
 }
 
-func (p *Provisioner) spfTerms(ctx context.Context, a api.Account) ([]string, error) {
-	var terms []string
-	add := func(preset, host string) {
-		term := providerSPF[preset]
-		if term == "" && host != "" {
-			term = hostTerm(host)
-		}
-		if term != "" && !slices.Contains(terms, term) {
-			terms = append(terms, term)
-		}
-	}
+// addRelays adds the SPF terms for the relays of an account, and the addresses that it sends from itself.
+func (p *Provisioner) addRelays(ctx context.Context, z *zone, a api.Account) error {
 	if a.SMTP != nil {
-		add(a.SMTP.Preset, a.SMTP.Host)
+		z.addRelay(a.SMTP.Preset, a.SMTP.Host)
 	}
 	for _, route := range a.Gateways {
 		g, err := p.Gateways.Get(ctx, route.Gateway)
 		if err != nil && !fault.Is(err, fault.NotFound) {
-			return nil, err
+			return err
 		}
-		add(g.Preset, g.Host)
+		z.addRelay(cmp.Or(g.Preset, string(g.Type)), g.Host)
+		if g.MX == nil {
+			continue
+		}
+		for _, given := range g.MX.Addresses {
+			address, err := netip.ParseAddr(given.Address)
+			if s := (source{address.Unmap(), given.Name}); err == nil && !slices.Contains(z.sources, s) {
+				z.sources = append(z.sources, s)
+			}
+			z.addRelay("", given.Address)
+		}
 	}
-	return terms, nil
+	return nil
+}
+
+// addRelay adds the SPF term for a provider or a host.
+func (z *zone) addRelay(provider, host string) {
+	term := providerSPF[provider]
+	if term == "" && host != "" {
+		term = hostTerm(host)
+	}
+	if term != "" && !slices.Contains(z.spf, term) {
+		z.spf = append(z.spf, term)
+	}
 }
 
 // hostTerm returns the SPF term for the host of a relay: its name or its address (RFC 7208 section 5).
@@ -139,13 +151,20 @@ func (p *Provisioner) keyOf(ctx context.Context, a api.Account, domain string) (
 	return publicKey{dkim.RecordName(key.Selector, key.Domain), key.Record}, nil
 }
 
+// source is an address to send from, with the name that it greets with.
+type source struct {
+	address netip.Addr
+	name    string
+}
+
 // zone collects the records of an account.
 type zone struct {
 	*DNS
-	domain string   // of the sender
-	spf    []string // terms for its relays
-	asks   bool     // the DNS is asked
-	answer api.AccountDNS
+	domain  string   // of the sender
+	spf     []string // terms for its relays
+	sources []source // that Postroom sends from itself
+	asks    bool     // the DNS is asked
+	answer  api.AccountDNS
 }
 
 func (z *zone) add(ctx context.Context, key publicKey, senders []api.SenderInfo) {
@@ -170,12 +189,23 @@ func (z *zone) add(ctx context.Context, key publicKey, senders []api.SenderInfo)
 		z.record(ctx, api.DNSRecord{Purpose: "returnPath", Name: z.BounceDomain, Type: "MX", Value: z.mailHost()},
 			z.checkMX)
 	}
+	for _, s := range z.sources {
+		z.addSource(ctx, s)
+	}
 	for _, s := range senders {
 		if s.DNS != nil {
 			z.record(ctx, api.DNSRecord{Purpose: "sender", Name: s.DNS.Name, Type: "TXT", Value: s.DNS.Value},
 				z.checkText)
 		}
 	}
+}
+
+// addSource adds the PTR record of an address to send from. Its name must lead back to the address.
+func (z *zone) addSource(ctx context.Context, s source) {
+	z.record(ctx, api.DNSRecord{Purpose: "source", Name: maildns.ReverseName(s.address), Type: "PTR",
+		Value: s.name}, func(ctx context.Context, _ api.DNSRecord) (maildns.Finding, error) {
+		return maildns.Reverse(ctx, z.Resolver, s.address, s.name)
+	})
 }
 
 // spfRecord returns the record to publish; empty: the relays are not known.
@@ -218,8 +248,9 @@ func (z *zone) record(ctx context.Context, r api.DNSRecord,
 	z.answer.Records = append(z.answer.Records, r)
 }
 
-// checkSPF wants the terms of providers, whose relays send from many addresses. The term of another host is a
-// suggestion: the record may name its addresses.
+// checkSPF wants the terms of providers, whose relays send from many addresses, and that the addresses that
+// Postroom sends from itself are covered. The term of another host is a suggestion: the record may name its
+// addresses.
 func (z *zone) checkSPF(ctx context.Context, r api.DNSRecord) (maildns.Finding, error) {
 	f, err := maildns.SPF(ctx, z.Resolver, r.Name)
 	if err != nil || f.Status != maildns.OK {
@@ -230,6 +261,13 @@ func (z *zone) checkSPF(ctx context.Context, r api.DNSRecord) (maildns.Finding, 
 		if strings.HasPrefix(term, "include:") && !slices.Contains(has, term) {
 			f.Status, f.Message = maildns.Warn, r.Name+" lets others send for it, but does not name the relay"
 			f.Advice = "add " + term + " before the last term"
+		}
+	}
+	for _, s := range z.sources {
+		one, err := maildns.SPFCovers(ctx, z.Resolver, r.Name, s.address)
+		if err != nil || one.Status != maildns.OK {
+			one.Found = f.Found
+			return one, err
 		}
 	}
 	return f, nil

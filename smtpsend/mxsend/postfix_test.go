@@ -52,7 +52,7 @@ func TestPostfixAsReceiver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.zone.add(t, "mx.good.test. 60 A 127.0.0.2", "mx.insecure.test. 60 A 127.0.0.2",
+	w.zone.Add(t, "mx.good.test. 60 A 127.0.0.2", "mx.insecure.test. 60 A 127.0.0.2",
 		"mx.defers.test. 60 A 127.0.0.3",
 		"mx.dead.test. 60 A 127.0.0.4", "mx.six.test. 60 AAAA ::1", reverse+" 60 PTR out.example.com.",
 		"several.test. 60 MX 10 mx.dead.test.", "several.test. 60 MX 20 mx.defers.test.",
@@ -107,10 +107,10 @@ func TestAThousandDomainsOfOnePostfix(t *testing.T) {
 	w := newWorld(t, func(o *mxsend.Options, _ *smtpsend.Options) { o.Port = port })
 	server := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{Host: "127.0.0.2", Port: port,
 		Settings: nameless + "virtual_mailbox_domains = static:all\n"})
-	w.zone.add(t, "mx.hoster.test. 60 A 127.0.0.2")
+	w.zone.Add(t, "mx.hoster.test. 60 A 127.0.0.2")
 	var to []string
 	for i := range 1000 {
-		w.zone.add(t, fmt.Sprintf("d%d.test. 60 MX 10 mx.hoster.test.", i))
+		w.zone.Add(t, fmt.Sprintf("d%d.test. 60 MX 10 mx.hoster.test.", i))
 		to = append(to, fmt.Sprintf("b@d%d.test", i))
 	}
 	r, err := w.send(t, to...)

@@ -134,10 +134,6 @@ func (s *Sender) probe(ctx context.Context, d *delivery, source Source, servers 
 
 // hasPTR reports whether an address has a name in the DNS. Without an answer it counts as having one.
 func (s *Sender) hasPTR(ctx context.Context, address netip.Addr) bool {
-	name, err := dns.ReverseAddr(address.String())
-	if err != nil {
-		return false
-	}
-	answer, err := s.o.Resolver.Ask(ctx, name, dns.TypePTR)
+	answer, err := s.o.Resolver.Ask(ctx, maildns.ReverseName(address), dns.TypePTR)
 	return err != nil || len(answer.Records) > 0
 }

@@ -34,7 +34,7 @@ func replies(verb, reply string) testsmtp.Options {
 // takes the message, and the fourth one is never asked.
 func TestHostsInOrder(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "example.test. 60 MX 40 last.example.test.", "example.test. 60 MX 30 takes.example.test.",
+	w.zone.Add(t, "example.test. 60 MX 40 last.example.test.", "example.test. 60 MX 30 takes.example.test.",
 		"example.test. 60 MX 10 dead.example.test.", "example.test. 60 MX 20 defers.example.test.")
 	w.named(t, "dead.example.test", "127.0.0.2")
 	defers := w.server(t, "defers.example.test", "127.0.0.3", replies("MAIL", "451 4.3.0 Try again"))
@@ -79,7 +79,7 @@ func TestWhatEndsAnAttempt(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.zone.add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
+			w.zone.Add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
 			w.server(t, "a.example.test", "127.0.0.2", replies(row.verb, row.reply))
 			second := w.server(t, "b.example.test", "127.0.0.3", testsmtp.Options{})
 			_, err := w.send(t, "b@example.test")
@@ -96,7 +96,7 @@ func TestWhatEndsAnAttempt(t *testing.T) {
 // TestRecipientsByThemselves: each recipient has the answer of the last host that had one for it.
 func TestRecipientsByThemselves(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
+	w.zone.Add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
 	first := w.server(t, "a.example.test", "127.0.0.2", testsmtp.Options{})
 	second := w.server(t, "b.example.test", "127.0.0.3",
 		testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
@@ -144,7 +144,7 @@ func TestRecipientsByThemselves(t *testing.T) {
 // TestDoubtStays: a message that one host may have taken is offered to no other.
 func TestDoubtStays(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
+	w.zone.Add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
 	w.server(t, "a.example.test", "127.0.0.2", testsmtp.Options{})
 	second := w.server(t, "b.example.test", "127.0.0.3", testsmtp.Options{})
 	_, err := w.send(t, "dot-close@example.test")
@@ -157,7 +157,7 @@ func TestDoubtStays(t *testing.T) {
 // any domain gets it.
 func TestNothingWithoutTheMark(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "one.test. 60 MX 10 a.one.test.", "one.test. 60 MX 20 b.one.test.",
+	w.zone.Add(t, "one.test. 60 MX 10 a.one.test.", "one.test. 60 MX 20 b.one.test.",
 		"two.test. 60 MX 10 a.two.test.")
 	servers := []*testsmtp.Server{w.server(t, "a.one.test", "127.0.0.2", testsmtp.Options{}),
 		w.server(t, "b.one.test", "127.0.0.3", testsmtp.Options{}),
@@ -213,7 +213,7 @@ func TestNothingWithoutTheMark(t *testing.T) {
 func TestWhatTheDNSSays(t *testing.T) {
 	w := newWorld(t)
 	server := w.server(t, "mx.example.test", "127.0.0.2", testsmtp.Options{Record: true})
-	w.zone.add(t,
+	w.zone.Add(t,
 		"null.test. 60 MX 0 .", "null.test. 60 A 127.0.0.2",
 		"implicit.test. 60 A 127.0.0.2",
 		"alias.test. 60 CNAME other.test.", "other.test. 60 MX 10 mx.example.test.",
@@ -225,12 +225,12 @@ func TestWhatTheDNSSays(t *testing.T) {
 		`weird.test. 60 MX 10 a\032b.example.test.`, "weird.test. 60 A 127.0.0.2",
 		"notnull.test. 60 MX 0 .", "notnull.test. 60 MX 10 mx.example.test.")
 	for i := range 17 {
-		w.zone.add(t, fmt.Sprintf("c%d.chain.test. 60 CNAME c%d.chain.test.", i, i+1))
+		w.zone.Add(t, fmt.Sprintf("c%d.chain.test. 60 CNAME c%d.chain.test.", i, i+1))
 	}
-	w.zone.add(t, "c17.chain.test. 60 MX 10 mx.example.test.")
-	w.zone.fail("fails.test", dns.RcodeServerFailure)
-	w.zone.fail("broken.half.test", dns.RcodeServerFailure)
-	w.zone.add(t, "allfail.test. 60 MX 10 broken.half.test.")
+	w.zone.Add(t, "c17.chain.test. 60 MX 10 mx.example.test.")
+	w.zone.Fail("fails.test", dns.RcodeServerFailure)
+	w.zone.Fail("broken.half.test", dns.RcodeServerFailure)
+	w.zone.Add(t, "allfail.test. 60 MX 10 broken.half.test.")
 	for _, row := range []struct {
 		domain   string
 		code     int
@@ -293,7 +293,7 @@ func TestSecondLook(t *testing.T) {
 	want("too early", smtpsend.Soft, 20*time.Minute)
 	w.clock.Advance(21 * time.Minute)
 	want("second look, where nothing exists", smtpsend.Soft, 0)
-	w.zone.add(t, "com. 60 NS ns.com.")
+	w.zone.Add(t, "com. 60 NS ns.com.")
 	w.clock.Advance(6 * time.Minute)
 	want("second look", smtpsend.Hard, 0)
 	w.server(t, "gone.test", "127.0.0.2", testsmtp.Options{})
@@ -301,7 +301,7 @@ func TestSecondLook(t *testing.T) {
 	if _, err := w.send(t, "b@gone.test"); err != nil {
 		t.Errorf("it is back: %v", err)
 	}
-	w.zone.clear("gone.test", dns.TypeA)
+	w.zone.Clear("gone.test", dns.TypeA)
 	w.clock.Advance(10 * time.Minute)
 	want("gone again", smtpsend.Soft, time.Hour)
 }
@@ -312,7 +312,7 @@ func TestLoop(t *testing.T) {
 	w := newWorld(t)
 	w.to.Addresses = mxsend.EncodeSources([]mxsend.Source{{Address: addr("127.0.0.9"),
 		Name: "out.example.test"}})
-	w.zone.add(t, "only.test. 60 MX 10 out.example.test.", "out.example.test. 60 A 127.0.0.9",
+	w.zone.Add(t, "only.test. 60 MX 10 out.example.test.", "out.example.test. 60 A 127.0.0.9",
 		"behind.test. 60 MX 10 out.example.test.", "behind.test. 60 MX 10 peer.example.test.",
 		"behind.test. 60 MX 20 better.example.test.",
 		"before.test. 60 MX 5 better.example.test.", "before.test. 60 MX 10 out.example.test.",
@@ -336,7 +336,7 @@ func TestPrivateHostsAreRefused(t *testing.T) {
 		inner *smtpsend.Options) {
 		inner.Guard = dialing.New(dialing.Options{})
 	})
-	w.zone.add(t, "example.test. 60 MX 10 mx.example.test.")
+	w.zone.Add(t, "example.test. 60 MX 10 mx.example.test.")
 	server := w.server(t, "mx.example.test", "127.0.0.1", testsmtp.Options{})
 	_, err := w.send(t, "b@example.test")
 	if err == nil || !errors.Is(err, dialing.ErrRefused) || !err.Permanent() || server.Connections() != 0 {
@@ -348,7 +348,7 @@ func TestPrivateHostsAreRefused(t *testing.T) {
 // family.
 func TestBothFamilies(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "six.test. 60 MX 10 mx.six.test.", "both.test. 60 MX 10 mx.both.test.",
+	w.zone.Add(t, "six.test. 60 MX 10 mx.six.test.", "both.test. 60 MX 10 mx.both.test.",
 		"mx.both.test. 60 A 127.0.0.2",
 		"mx.both.test. 60 A 127.0.0.3", "mx.both.test. 60 AAAA ::1")
 	six := w.server(t, "mx.six.test", "::1", testsmtp.Options{})
@@ -361,7 +361,7 @@ func TestBothFamilies(t *testing.T) {
 		t.Errorf("a source address without PTR: %v", err)
 	}
 	reverse, _ := dns.ReverseAddr("::1")
-	w.zone.add(t, reverse+" 60 PTR out.test.")
+	w.zone.Add(t, reverse+" 60 PTR out.test.")
 	w.clock.Advance(10 * time.Minute)
 	r, err := w.send(t, "b@six.test")
 	if err != nil || !strings.HasPrefix(r.RemoteAddress, "[::1]:") {
@@ -392,7 +392,7 @@ func TestBothFamilies(t *testing.T) {
 func TestFiveHosts(t *testing.T) {
 	w := newWorld(t)
 	for i := 1; i <= 6; i++ {
-		w.zone.add(t, fmt.Sprintf("example.test. 60 MX %d mx%d.example.test.", i, i))
+		w.zone.Add(t, fmt.Sprintf("example.test. 60 MX %d mx%d.example.test.", i, i))
 		w.named(t, fmt.Sprintf("mx%d.example.test", i), fmt.Sprintf("127.0.0.%d", i+1))
 	}
 	sixth := testsmtp.Start(t, testsmtp.Options{Addr: net.JoinHostPort("127.0.0.7", strconv.Itoa(w.port))})
@@ -435,7 +435,7 @@ func TestManyDomainsOfOneHost(t *testing.T) {
 	server := w.server(t, "mx.hoster.test", "127.0.0.2", testsmtp.Options{})
 	var to []string
 	for i := range 1000 {
-		w.zone.add(t, fmt.Sprintf("d%d.test. 60 MX 10 mx.hoster.test.", i))
+		w.zone.Add(t, fmt.Sprintf("d%d.test. 60 MX 10 mx.hoster.test.", i))
 		to = append(to, fmt.Sprintf("b@d%d.test", i))
 	}
 	if _, err := w.send(t, to...); err != nil {
@@ -448,7 +448,7 @@ func TestManyDomainsOfOneHost(t *testing.T) {
 	if !slices.Equal(got, to) || server.Count() != 10 || server.Connections() != 1 {
 		t.Errorf("%d recipients, %d transactions, %d connections", len(got), server.Count(), server.Connections())
 	}
-	if n := w.zone.count("mx.hoster.test A"); n > 40 {
+	if n := w.zone.Count("mx.hoster.test A"); n > 40 {
 		t.Errorf("the host was looked up %d times", n)
 	}
 }
@@ -457,7 +457,7 @@ func TestManyDomainsOfOneHost(t *testing.T) {
 func TestOneDomainATransaction(t *testing.T) {
 	w := newWorld(t)
 	server := w.server(t, "aspmx.l.google.com", "127.0.0.2", testsmtp.Options{})
-	w.zone.add(t, "one.test. 60 MX 1 aspmx.l.google.com.", "two.test. 60 MX 1 aspmx.l.google.com.")
+	w.zone.Add(t, "one.test. 60 MX 1 aspmx.l.google.com.", "two.test. 60 MX 1 aspmx.l.google.com.")
 	if _, err := w.send(t, "a@one.test", "b@two.test", "c@one.test"); err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +473,7 @@ func TestOneDomainATransaction(t *testing.T) {
 // TestOneDeadDomain fails alone.
 func TestOneDeadDomain(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "dead.test. 60 MX 10 mx.dead.test.", "mx.dead.test. 60 A 127.0.0.2", "null.test. 60 MX 0 .")
+	w.zone.Add(t, "dead.test. 60 MX 10 mx.dead.test.", "mx.dead.test. 60 A 127.0.0.2", "null.test. 60 MX 0 .")
 	w.server(t, "alive.test", "127.0.0.3", testsmtp.Options{})
 	r, err := w.send(t, "a@dead.test", "b@alive.test", "c@null.test", "d@nowhere.invalid")
 	if err != nil || r.Recipients[1].Err != nil {
@@ -531,7 +531,7 @@ func TestVerify(t *testing.T) {
 
 func TestGroup(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t,
+	w.zone.Add(t,
 		"gmail.test. 60 MX 5 gmail-smtp-in.l.google.com.", "gmail.test. 60 MX 10 alt1.gmail-smtp-in.l.google.com.",
 		"workspace.test. 60 MX 1 aspmx.l.google.com.", "workspace.test. 60 MX 10 aspmx2.googlemail.com.",
 		"m365.test. 60 MX 0 m365-test.mail.protection.outlook.com.",
@@ -557,7 +557,7 @@ func TestGroup(t *testing.T) {
 			t.Errorf("%s: %s, %v", domain, got, err)
 		}
 	}
-	w.zone.fail("fails.test", dns.RcodeServerFailure)
+	w.zone.Fail("fails.test", dns.RcodeServerFailure)
 	if got, err := w.Group(t.Context(), "fails.test"); got != "fails.test" || err == nil {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -567,7 +567,7 @@ func TestGroup(t *testing.T) {
 func TestDeadHostsDontHoldUpOthers(t *testing.T) {
 	w := newWorld(t)
 	for i := 1; i <= 3; i++ {
-		w.zone.add(t, fmt.Sprintf("example.test. 60 MX %d mx%d.example.test.", i, i))
+		w.zone.Add(t, fmt.Sprintf("example.test. 60 MX %d mx%d.example.test.", i, i))
 	}
 	slow := replies("MAIL", "451 4.3.0 Try again")
 	respond := slow.Respond
@@ -588,7 +588,7 @@ func TestDeadHostsDontHoldUpOthers(t *testing.T) {
 // TestAFullConnection: a host that wants a new connection gets one, and no other host is asked.
 func TestAFullConnection(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
+	w.zone.Add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
 	first := w.server(t, "a.example.test", "127.0.0.2",
 		testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
 			if c.Verb == "RCPT" && c.Messages > 0 {

@@ -102,7 +102,7 @@ func TestTLSRequired(t *testing.T) {
 // sts gives a domain a policy and a server.
 func sts(t *testing.T, w *world, domain, id, policy string) {
 	t.Helper()
-	w.zone.add(t, "_mta-sts."+domain+". 60 TXT \"v=STSv1; id="+id+";\"")
+	w.zone.Add(t, "_mta-sts."+domain+". 60 TXT \"v=STSv1; id="+id+";\"")
 	w.policies(t, domain, text(policy))
 }
 
@@ -144,7 +144,7 @@ func TestEnforce(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.zone.add(t, "example.test. 60 MX 10 "+row.host+".")
+			w.zone.Add(t, "example.test. 60 MX 10 "+row.host+".")
 			server := w.server(t, row.host, "127.0.0.2", row.server(t))
 			sts(t, w, "example.test", "1", policy)
 			r, err := w.send(t, "b@example.test")
@@ -162,7 +162,7 @@ func TestEnforce(t *testing.T) {
 // TestEnforceTakesTheNextHost whose certificate is right.
 func TestEnforceTakesTheNextHost(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
+	w.zone.Add(t, "example.test. 60 MX 10 a.example.test.", "example.test. 60 MX 20 b.example.test.")
 	w.server(t, "a.example.test", "127.0.0.2", encrypting(t, "wrong.test"))
 	second := w.server(t, "b.example.test", "127.0.0.3", encrypting(t, "b.example.test"))
 	sts(t, w, "example.test", "1", "version: STSv1\nmode: enforce\nmx: *.example.test\nmax_age: 86400\n")
@@ -189,7 +189,7 @@ func TestTesting(t *testing.T) {
 		if row.names != nil {
 			o = encrypting(t, row.names...)
 		}
-		w.zone.add(t, "example.test. 60 MX 10 mx.example.test.")
+		w.zone.Add(t, "example.test. 60 MX 10 mx.example.test.")
 		server := w.server(t, "mx.example.test", "127.0.0.2", o)
 		sts(t, w, "example.test", "1", "version: STSv1\nmode: testing\nmx: "+row.mx+"\nmax_age: 86400\n")
 		if r, err := w.send(t, "b@example.test"); err != nil || (r.TLS != "") != row.tls {
@@ -205,7 +205,7 @@ func TestTesting(t *testing.T) {
 // TestThePolicyIsKept: an id that is the same, a policy that is gone, and one that has expired.
 func TestThePolicyIsKept(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "example.test. 60 MX 10 mx.example.test.")
+	w.zone.Add(t, "example.test. 60 MX 10 mx.example.test.")
 	server := w.server(t, "mx.example.test", "127.0.0.2", encrypting(t, "wrong.test"))
 	var fetched atomic.Int64
 	var mode atomic.Pointer[string]
@@ -215,7 +215,7 @@ func TestThePolicyIsKept(t *testing.T) {
 		status.Store(code)
 	}
 	serve("enforce", http.StatusOK)
-	w.zone.add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=1"`)
+	w.zone.Add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=1"`)
 	w.policies(t, "example.test", func(answer http.ResponseWriter, _ *http.Request) {
 		fetched.Add(1)
 		answer.Header().Set("Content-Type", "text/plain")
@@ -239,20 +239,20 @@ func TestThePolicyIsKept(t *testing.T) {
 	step("not looked for again now", false, 2)
 	w.clock.Advance(6 * time.Minute)
 	step("looked for again", false, 3)
-	w.zone.clear("_mta-sts.example.test", dns.TypeTXT)
+	w.zone.Clear("_mta-sts.example.test", dns.TypeTXT)
 	w.clock.Advance(6 * time.Minute)
 	step("without its record it stays in force", false, 3)
-	w.zone.add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=2"`)
+	w.zone.Add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=2"`)
 	serve("none", http.StatusOK)
 	w.clock.Advance(6 * time.Minute)
 	step("another id", true, 4)
 	step("kept", true, 4)
 	serve("enforce", http.StatusOK)
-	w.zone.clear("_mta-sts.example.test", dns.TypeTXT)
-	w.zone.add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=3"`)
+	w.zone.Clear("_mta-sts.example.test", dns.TypeTXT)
+	w.zone.Add(t, `_mta-sts.example.test. 60 TXT "v=STSv1; id=3"`)
 	w.clock.Advance(6 * time.Minute)
 	step("enforced again", false, 5)
-	w.zone.clear("_mta-sts.example.test", dns.TypeTXT)
+	w.zone.Clear("_mta-sts.example.test", dns.TypeTXT)
 	w.clock.Advance(73 * time.Hour)
 	step("expired", true, 5)
 	if server.Count() != 3 {
@@ -291,7 +291,7 @@ func TestPoliciesThatDontCount(t *testing.T) {
 		{"another version", "v=STSv2; id=1", "mta-sts.example.test", text(good), ""},
 	} {
 		w := newWorld(t)
-		w.zone.add(t, "example.test. 60 MX 10 mx.example.test.", `_mta-sts.example.test. 60 TXT "`+row.record+`"`)
+		w.zone.Add(t, "example.test. 60 MX 10 mx.example.test.", `_mta-sts.example.test. 60 TXT "`+row.record+`"`)
 		server := w.server(t, "mx.example.test", "127.0.0.2", encrypting(t, "wrong.test"))
 		before := w.client.Transport
 		w.policiesWith(t, "example.test", certificate(t, row.names), row.handler)
@@ -311,7 +311,7 @@ func TestPoliciesThatDontCount(t *testing.T) {
 // TestTwoRecords of a policy count as none (RFC 8461 section 3.1).
 func TestTwoRecords(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "example.test. 60 MX 10 mx.example.test.", `_mta-sts.example.test. 60 TXT "v=STSv1; id=1"`,
+	w.zone.Add(t, "example.test. 60 MX 10 mx.example.test.", `_mta-sts.example.test. 60 TXT "v=STSv1; id=1"`,
 		`_mta-sts.example.test. 60 TXT "v=STSv1; id=2"`)
 	w.server(t, "mx.example.test", "127.0.0.2", testsmtp.Options{})
 	w.policies(t, "example.test", func(http.ResponseWriter, *http.Request) { t.Error("it was fetched") })
@@ -333,7 +333,7 @@ func (failing) Put(context.Context, string, mxsend.Policy) error {
 // TestPoliciesWithoutAStore are fetched, and hold for the attempt.
 func TestPoliciesWithoutAStore(t *testing.T) {
 	w := newWorld(t, func(o *mxsend.Options, _ *smtpsend.Options) { o.Policies = failing{} })
-	w.zone.add(t, "example.test. 60 MX 10 mx.example.test.")
+	w.zone.Add(t, "example.test. 60 MX 10 mx.example.test.")
 	w.server(t, "mx.example.test", "127.0.0.2", encrypting(t, "wrong.test"))
 	sts(t, w, "example.test", "1", "version: STSv1\nmode: enforce\nmx: mx.example.test\nmax_age: 86400\n")
 	if _, err := w.send(t, "b@example.test"); err == nil || err.Permanent() {
@@ -405,19 +405,19 @@ func TestDANE(t *testing.T) {
 			if row.cert != nil {
 				o = testsmtp.Options{Security: testsmtp.STARTTLS, Certificate: row.cert}
 			}
-			w.zone.add(t, row.domain+". 60 MX 10 mx.example.test.")
+			w.zone.Add(t, row.domain+". 60 MX 10 mx.example.test.")
 			server := w.server(t, "mx.example.test", "127.0.0.2", o)
 			name := fmt.Sprintf("_%d._tcp.mx.example.test", w.port)
 			for _, record := range row.records {
-				w.zone.add(t, name+". 60 "+record)
+				w.zone.Add(t, name+". 60 "+record)
 			}
 			switch {
 			case row.fails:
-				w.zone.fail(name, dns.RcodeServerFailure)
+				w.zone.Fail(name, dns.RcodeServerFailure)
 			case row.domain == "unproven.test":
-				w.zone.doubt("mx.example.test A")
+				w.zone.Doubt("mx.example.test A")
 			case row.domain == "unsigned.test":
-				w.zone.doubt(name + " TLSA")
+				w.zone.Doubt(name + " TLSA")
 			}
 			_, err := w.send(t, "b@"+row.domain)
 			if row.ok != (err == nil) || row.ok != (server.Count() == 1) || err != nil &&
@@ -440,7 +440,7 @@ func TestDANEWins(t *testing.T) {
 		ok   bool
 	}{{right, stranger.Leaf, false}, {stranger, stranger.Leaf, true}} {
 		w := newWorld(t)
-		w.zone.add(t, "example.test. 60 MX 10 mx.example.test.",
+		w.zone.Add(t, "example.test. 60 MX 10 mx.example.test.",
 			fmt.Sprintf("_%d._tcp.mx.example.test. 60 %s", w.port, tlsaOf(3, row.tlsa)))
 		server := w.server(t, "mx.example.test", "127.0.0.2", testsmtp.Options{Security: testsmtp.STARTTLS,
 			Certificate: row.cert})
@@ -467,7 +467,7 @@ func TestRequireTLS(t *testing.T) {
 		{"a host that nothing proves", "insecure.test", "mx.example.test", "REQUIRETLS", false},
 	} {
 		w := newWorld(t)
-		w.zone.add(t, row.domain+". 60 MX 10 mx.example.test.")
+		w.zone.Add(t, row.domain+". 60 MX 10 mx.example.test.")
 		o := encrypting(t, row.names)
 		o.Extensions = []string{row.extension}
 		server := w.server(t, "mx.example.test", "127.0.0.2", o)
@@ -487,7 +487,7 @@ func TestRequireTLS(t *testing.T) {
 func TestProvenAndUnprovenDomains(t *testing.T) {
 	w := newWorld(t)
 	w.server(t, "mx.example.test", "127.0.0.2", encrypting(t, "mx.example.test"))
-	w.zone.add(t, "example.test. 60 MX 10 mx.example.test.", "insecure.test. 60 MX 10 mx.example.test.",
+	w.zone.Add(t, "example.test. 60 MX 10 mx.example.test.", "insecure.test. 60 MX 10 mx.example.test.",
 		fmt.Sprintf("_%d._tcp.mx.example.test. 60 %s", w.port, tlsaOf(3, certificate(t, "mx.example.test").Leaf)))
 	r, _ := w.send(t, "b@example.test", "b@insecure.test")
 	if r.Recipients[0].Err == nil || r.Recipients[1].Err != nil {

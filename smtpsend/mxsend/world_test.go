@@ -30,6 +30,7 @@ import (
 
 	"github.com/postroom/postroom/internal/dialing"
 	"github.com/postroom/postroom/internal/maildns"
+	"github.com/postroom/postroom/internal/testdns"
 	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
@@ -99,136 +100,11 @@ func certificate(t *testing.T, names ...string) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{cert.Raw, authority.cert.Raw}, PrivateKey: key, Leaf: cert}
 }
 
-// zone is a DNS server for all domains in a test. It says that DNSSEC proves whatever isn't
-// below insecure.test.
-type zone struct {
-	mu      sync.Mutex
-	records map[dns.Question][]dns.RR
-	rcodes  map[string]int // by name, or by name and type
-	asked   []string
-	addr    string
-
-	unproven string // a name and a type that DNSSEC doesn't prove
-}
-
-func newZone(t *testing.T) *zone {
-	t.Helper()
-	z := &zone{records: map[dns.Question][]dns.RR{}, rcodes: map[string]int{}}
-	packets, err := net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
-	for tries := 0; err != nil && tries < 10; tries++ { // the port is ours for TCP only
-		packets, err = net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t))))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	z.addr = packets.LocalAddr().String()
-	listener, err := net.Listen("tcp", z.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, server := range []*dns.Server{{PacketConn: packets, Handler: z}, {Listener: listener, Handler: z}} {
-		ready := make(chan struct{})
-		server.NotifyStartedFunc = func() { close(ready) }
-		go func() { _ = server.ActivateAndServe() }()
-		<-ready
-		t.Cleanup(func() { _ = server.Shutdown() })
-	}
-	return z
-}
-
-// add adds records in the form of a zone file.
-func (z *zone) add(t *testing.T, lines ...string) {
-	t.Helper()
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	for _, line := range lines {
-		r, err := dns.NewRR(line)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		q := dns.Question{Name: dns.CanonicalName(r.Header().Name), Qtype: r.Header().Rrtype, Qclass: dns.ClassINET}
-		z.records[q] = append(z.records[q], r)
-	}
-}
-
-// fail answers with a code for a name, or for "name type".
-func (z *zone) fail(name string, rcode int) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.rcodes[name] = rcode
-}
-
-// doubt takes the proof from the answer to a name and a type.
-func (z *zone) doubt(question string) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.unproven = question
-}
-
-func (z *zone) clear(name string, qtype uint16) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	delete(z.records, dns.Question{Name: dns.CanonicalName(name), Qtype: qtype, Qclass: dns.ClassINET})
-}
-
-// count returns how often a name was asked for.
-func (z *zone) count(question string) (n int) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	for _, asked := range z.asked {
-		if asked == question {
-			n++
-		}
-	}
-	return n
-}
-
-func (z *zone) ServeDNS(w dns.ResponseWriter, ask *dns.Msg) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	q := ask.Question[0]
-	q.Name = dns.CanonicalName(q.Name)
-	text := strings.TrimSuffix(q.Name, ".") + " " + dns.TypeToString[q.Qtype]
-	z.asked = append(z.asked, text)
-	reply := new(dns.Msg)
-	reply.SetReply(ask)
-	edns := ask.IsEdns0()
-	reply.AuthenticatedData = edns != nil && edns.Do() && !strings.Contains(q.Name, "insecure.test.") &&
-		text != z.unproven
-	if code, ok := z.rcodes[text]; ok {
-		reply.Rcode = code
-	} else if code, ok := z.rcodes[strings.TrimSuffix(q.Name, ".")]; ok {
-		reply.Rcode = code
-	} else {
-		reply.Answer = z.records[q]
-		if alias := z.records[dns.Question{Name: q.Name, Qtype: dns.TypeCNAME,
-			Qclass: dns.ClassINET}]; reply.Answer == nil {
-			reply.Answer = alias
-		}
-		if reply.Answer == nil && !z.exists(q.Name) {
-			reply.Rcode = dns.RcodeNameError
-		}
-	}
-	if w.RemoteAddr().Network() != "tcp" {
-		reply.Truncate(1232)
-	}
-	_ = w.WriteMsg(reply)
-}
-
-func (z *zone) exists(name string) bool {
-	for q := range z.records {
-		if q.Name == name || strings.HasSuffix(q.Name, "."+name) {
-			return true
-		}
-	}
-	return false
-}
-
 // world is a sender with its DNS and its servers of policies. All mail servers listen on the same port, on
 // addresses of their own.
 type world struct {
 	*mxsend.Sender
-	zone     *zone
+	zone     *testdns.Zone
 	port     int
 	clock    *testkit.Clock
 	log      *loud
@@ -259,7 +135,7 @@ type change func(*mxsend.Options, *smtpsend.Options)
 
 func newWorld(t *testing.T, changes ...change) *world {
 	t.Helper()
-	w := &world{zone: newZone(t), port: testkit.FreePort(t), clock: testkit.ClockAt(time.Now()),
+	w := &world{zone: testdns.NewZone(t), port: testkit.FreePort(t), clock: testkit.ClockAt(time.Now()),
 		log:      &loud{},
 		registry: prometheus.NewRegistry()}
 	logger := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -272,7 +148,7 @@ func newWorld(t *testing.T, changes ...change) *world {
 	}
 	var err error
 	w.port = o.Port
-	if o.Resolver, err = maildns.NewClient(maildns.ClientOptions{Servers: []string{w.zone.addr},
+	if o.Resolver, err = maildns.NewClient(maildns.ClientOptions{Servers: []string{w.zone.Addr},
 		Now: w.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +178,7 @@ func (w *world) named(t *testing.T, name, ip string) {
 	if strings.Contains(ip, ":") {
 		kind = "AAAA"
 	}
-	w.zone.add(t, fmt.Sprintf("%s. 60 %s %s", name, kind, ip))
+	w.zone.Add(t, fmt.Sprintf("%s. 60 %s %s", name, kind, ip))
 }
 
 // policies serves a file over HTTPS as mta-sts.<domain>.
