@@ -19,11 +19,13 @@ func direct(t *testing.T) (p *providers, zone *testdns.Zone, port int) {
 	t.Helper()
 	zone, port = testdns.NewZone(t), testkit.FreePort(t)
 	zone.Add(t, "com. 60 NS ns.com.", "example.com. 60 MX 10 mx.example.com.")
-	p = office(t, map[string]string{"dns.servers": zone.Addr, "delivery.directPort": strconv.Itoa(port)})
+	p = &providers{apptest.Start(t, map[string]string{"dns.servers": zone.Addr,
+		"delivery.directPort": strconv.Itoa(port)}), nil}
 	p.add(t, api.Gateway{Gateway: "direct", Type: api.GatewayMX, MX: &api.GatewayDirect{
-		Addresses: []api.GatewaySource{{Address: "127.0.0.1", Name: "out.example.com"}}}})
-	if _, err := api.UpdateAccount.Do(t.Context(), p.Client, api.AccountPatch{
-		Gateways: &[]api.Route{{Gateway: "direct"}}}, "shop"); err != nil {
+		Addresses: []api.GatewaySource{{Address: "127.0.0.3", Name: "out.example.com"}}}})
+	_, err := api.CreateAccount.Do(t.Context(), p.Client, api.Account{Account: "shop", Email: "shop@example.com",
+		Gateways: []api.Route{{Gateway: "direct"}}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return p, zone, port
@@ -74,10 +76,10 @@ func TestWhatDirectDeliveryNeedsInTheDNS(t *testing.T) {
 	}
 	zone.Add(t, `example.com. 60 TXT "v=spf1 ip4:192.0.2.1 -all"`)
 	got := records()
-	if spf := got["spf"]; spf.Status != "differs" || !strings.Contains(spf.Advice, "ip4:127.0.0.1") {
+	if spf := got["spf"]; spf.Status != "differs" || !strings.Contains(spf.Advice, "ip4:127.0.0.3") {
 		t.Errorf("%+v, want the advice to add the address", spf)
 	}
-	want := api.DNSRecord{Purpose: "source", Type: "PTR", Name: "1.0.0.127.in-addr.arpa", Value: "out.example.com",
+	want := api.DNSRecord{Purpose: "source", Type: "PTR", Name: "3.0.0.127.in-addr.arpa", Value: "out.example.com",
 		Status: "missing"}
 	source := got["source"]
 	if source.Message, source.Advice = "", ""; source.Status != want.Status || source.Name != want.Name ||
@@ -85,8 +87,8 @@ func TestWhatDirectDeliveryNeedsInTheDNS(t *testing.T) {
 		t.Errorf("%+v, want %+v", source, want)
 	}
 	zone.Clear("example.com", 16)
-	zone.Add(t, `example.com. 60 TXT "v=spf1 ip4:127.0.0.1 -all"`, "1.0.0.127.in-addr.arpa. 60 PTR out.example.com.",
-		"out.example.com. 60 A 127.0.0.1")
+	zone.Add(t, `example.com. 60 TXT "v=spf1 ip4:127.0.0.3 -all"`, "3.0.0.127.in-addr.arpa. 60 PTR out.example.com.",
+		"out.example.com. 60 A 127.0.0.3")
 	if got = records(); got["spf"].Status != "found" || got["source"].Status != "found" {
 		t.Errorf("%+v, %+v, want both found", got["spf"], got["source"])
 	}

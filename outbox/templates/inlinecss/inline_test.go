@@ -243,7 +243,7 @@ func TestHostileCSS(t *testing.T) {
 			t.Errorf("%s takes too long", name)
 		}
 		cancel()
-		if took := testkit.CPUUsed(t) - start; took > 20*time.Second {
+		if took := testkit.CPUUsed(t) - start; took > time.Minute {
 			t.Errorf("%s took %s", name, took)
 		}
 	}
