@@ -310,7 +310,7 @@ func (a *App) buildStores(context.Context) error {
 	a.life.onRun("gateways", a.gateways.Run)
 	a.accounts, err = accounts.New(a.db, a.ring, a.gateways, accounts.Options{
 		Default: defaultAccount(c), Hold: c.Delivery.AccountTrouble == "hold", Logger: a.log,
-		LookUpTXT:   maildns.NewResolver(a.nameServers()).LookupTXT,
+		LookUpTXT:   maildns.NewResolver(a.cfg.DNS.Addresses()).LookupTXT,
 		AddressOnly: c.Senders.Own == "address", InUse: inUse(a), Quota: quota(c.Quotas), Registry: a.metrics,
 	})
 	if err != nil {
@@ -423,7 +423,7 @@ func (a *App) serverParts() server.Parts {
 		Submit: a.outbox.Intake.Submit, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Login: verifier{a.router, a.accounts, a.gateways, a.oauth, &a.verifying}.Verify, Access: a.access,
-		DNS: &provision.DNS{Resolver: maildns.NewResolver(a.nameServers()), Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,
+		DNS: &provision.DNS{Resolver: maildns.NewResolver(a.cfg.DNS.Addresses()), Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,
 			ServiceURL: func() string { return a.settings.Current().ServiceURL }},
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Digests: a.digests,

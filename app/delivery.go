@@ -130,7 +130,7 @@ func (a *App) buildDirect() (*mxsend.Sender, error) {
 	}
 	a.life.onStop("connections to recipients' servers", func() error { sender.Close(); return nil })
 	a.life.onRun("connections to recipients' servers", sender.Run)
-	resolver, err := maildns.NewClient(maildns.ClientOptions{Servers: a.nameServers(), Trusted: a.cfg.DNS.Trusted})
+	resolver, err := maildns.NewClient(maildns.ClientOptions{Servers: a.cfg.DNS.Addresses(), Trusted: a.cfg.DNS.Trusted})
 	if err != nil { // this machine names no name servers; one may listen here
 		a.log.Debug("name servers not found", "error", err)
 		resolver, err = maildns.NewClient(maildns.ClientOptions{Servers: []string{"127.0.0.1:53"}})
@@ -140,15 +140,6 @@ func (a *App) buildDirect() (*mxsend.Sender, error) {
 	}
 	return mxsend.New(mxsend.Options{SMTP: sender, Resolver: resolver, HTTP: a.guard.Client(dialing.HTTP{}),
 		Policies: gateways.NewPolicies(a.db), Port: a.cfg.Delivery.DirectPort, Logger: a.log, Registry: a.metrics})
-}
-
-// nameServers returns the name servers of the settings; none: those of the machine.
-func (a *App) nameServers() []string {
-	var servers []string
-	for _, server := range a.cfg.DNS.Servers {
-		servers = append(servers, server.String())
-	}
-	return servers
 }
 
 // admission counts the connections to a relay across all processes.

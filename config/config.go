@@ -148,6 +148,14 @@ type DNS struct {
 	Trusted bool             `key:"trusted" default:"false" doc:"Whether the name servers validate DNSSEC and nobody can change their answers on the way. DANE needs that. Name servers on this machine are trusted anyway, if there are no others."`
 }
 
+// Addresses returns the name servers as host:port; none: those of /etc/resolv.conf.
+func (d DNS) Addresses() (all []string) {
+	for _, server := range d.Servers {
+		all = append(all, server.String())
+	}
+	return all
+}
+
 // Delivery is how messages are delivered.
 type Delivery struct {
 	Attempts       int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Total number of attempts for a message, unless its deliveryAttempts sets another. 1: no retry."`

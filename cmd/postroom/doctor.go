@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"net"
 	"time"
 
 	"charm.land/lipgloss/v2"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/internal/maildns"
 )
 
 const doctorHelp = `Each line is ok, warn or fail, and says what to do. Exit code 1 when anything fails. The relay of the settings is logged in to from
@@ -85,7 +85,7 @@ func (d *doctorCmd) conclude(con *console, found []finding) error {
 
 // checks are the checks to make, in order.
 func (d *doctorCmd) checks(settings *config.Loaded) []check {
-	x := &exam{cfg: &settings.Config, reach: d.reachFlags, selector: d.Selector, resolver: net.DefaultResolver,
+	x := &exam{cfg: &settings.Config, reach: d.reachFlags, selector: d.Selector, resolver: maildns.NewResolver(settings.DNS.Addresses()),
 		domains: map[string]bool{}, alerted: map[string]bool{}}
 	for _, domain := range d.Domain {
 		x.domains[domain] = true

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/postroom/postroom/internal/testdns"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -43,7 +44,11 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": func(ts *testscript.TestScript, _ bool, args []string) { serveScript(t, ts, args) },
 			"halt":  haltScript, "mails": mailsScript, "answer": answerScript, "until": untilScript,
-			"postroom": postroomScript,
+			"postroom": postroomScript, "zone": func(ts *testscript.TestScript, _ bool, args []string) {
+				zone := testdns.NewZone(t)
+				zone.Add(t, args...)
+				ts.Setenv("DNS", zone.Addr)
+			},
 		},
 	})
 }

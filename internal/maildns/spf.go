@@ -23,7 +23,7 @@ type HostResolver interface {
 func SPFCovers(ctx context.Context, r HostResolver, domain string, address netip.Addr) (Finding, error) {
 	s := spf{r: r, address: address.Unmap()}
 	result, err := s.check(ctx, domain)
-	text := fmt.Sprintf("%s may send for %s: %s", s.address, domain, result)
+	text := fmt.Sprintf("the SPF record of %s says %s for %s", domain, result, s.address)
 	advice := "add ip4:" + s.address.String() + " to the TXT record that begins with v=spf1"
 	if s.address.Is6() {
 		advice = strings.Replace(advice, "ip4", "ip6", 1)

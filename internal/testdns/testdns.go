@@ -116,6 +116,7 @@ func (z *Zone) ServeDNS(w dns.ResponseWriter, ask *dns.Msg) {
 	z.asked = append(z.asked, text)
 	reply := new(dns.Msg)
 	reply.SetReply(ask)
+	reply.Authoritative = true
 	edns := ask.IsEdns0()
 	reply.AuthenticatedData = edns != nil && edns.Do() && !strings.Contains(q.Name, "insecure.test.") &&
 		text != z.unproven
