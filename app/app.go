@@ -32,7 +32,6 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/internal/dialing"
-	"github.com/postroom/postroom/internal/maildns"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
@@ -310,9 +309,8 @@ func (a *App) buildStores(context.Context) error {
 	a.life.onRun("gateways", a.gateways.Run)
 	a.accounts, err = accounts.New(a.db, a.ring, a.gateways, accounts.Options{
 		Default: defaultAccount(c), Hold: c.Delivery.AccountTrouble == "hold", Logger: a.log,
-		LookUpTXT:   maildns.NewResolver(a.cfg.DNS.Addresses()).LookupTXT,
 		AddressOnly: c.Senders.Own == "address", InUse: inUse(a), Quota: quota(c.Quotas), Registry: a.metrics,
-	})
+		LookUpTXT: a.resolver().LookupTXT})
 	if err != nil {
 		return err
 	}
@@ -423,7 +421,7 @@ func (a *App) serverParts() server.Parts {
 		Submit: a.outbox.Intake.Submit, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Login: verifier{a.router, a.accounts, a.gateways, a.oauth, &a.verifying}.Verify, Access: a.access,
-		DNS: &provision.DNS{Resolver: maildns.NewResolver(a.cfg.DNS.Addresses()), Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,
+		DNS: &provision.DNS{Resolver: a.resolver(), Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,
 			ServiceURL: func() string { return a.settings.Current().ServiceURL }},
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Digests: a.digests,

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/internal/dialing"
-	"github.com/postroom/postroom/internal/maildns"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb/records"
 	"github.com/postroom/postroom/newsletter"
@@ -26,7 +25,7 @@ func (a *App) buildCampaigns(context.Context) error {
 	a.campaigns, err = newsletter.New(newsletter.Parts{
 		DB: a.db, Audience: a.audience,
 		Log: sendlog.New(a.db, 0, a.suppressions.VersionKey()), Outbox: a.outbox, Limits: a.limits,
-		Suppressions: a.suppressions, Relays: a.router.Relays, DNS: maildns.NewResolver(a.cfg.DNS.Addresses()),
+		Suppressions: a.suppressions, Relays: a.router.Relays, DNS: a.resolver(),
 		Web: dialing.New(dialing.Options{AllowPrivate: a.cfg.Webhooks.AllowPrivate,
 			Setting: "webhooks.allowPrivate",
 			Logger:  a.log}).Client(dialing.HTTP{}),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/postroom/postroom/accounts/dkim"
@@ -130,7 +131,8 @@ func (a *App) buildDirect() (*mxsend.Sender, error) {
 	}
 	a.life.onStop("connections to recipients' servers", func() error { sender.Close(); return nil })
 	a.life.onRun("connections to recipients' servers", sender.Run)
-	resolver, err := maildns.NewClient(maildns.ClientOptions{Servers: a.cfg.DNS.Addresses(), Trusted: a.cfg.DNS.Trusted})
+	resolver, err := maildns.NewClient(maildns.ClientOptions{Servers: a.cfg.DNS.Addresses(),
+		Trusted: a.cfg.DNS.Trusted})
 	if err != nil { // this machine names no name servers; one may listen here
 		a.log.Debug("name servers not found", "error", err)
 		resolver, err = maildns.NewClient(maildns.ClientOptions{Servers: []string{"127.0.0.1:53"}})
@@ -141,6 +143,9 @@ func (a *App) buildDirect() (*mxsend.Sender, error) {
 	return mxsend.New(mxsend.Options{SMTP: sender, Resolver: resolver, HTTP: a.guard.Client(dialing.HTTP{}),
 		Policies: gateways.NewPolicies(a.db), Port: a.cfg.Delivery.DirectPort, Logger: a.log, Registry: a.metrics})
 }
+
+// resolver looks up the DNS records of sender domains.
+func (a *App) resolver() *net.Resolver { return maildns.NewResolver(a.cfg.DNS.Addresses()) }
 
 // admission counts the connections to a relay across all processes.
 type admission struct{ limits *limits.Limits }

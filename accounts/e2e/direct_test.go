@@ -79,8 +79,8 @@ func TestWhatDirectDeliveryNeedsInTheDNS(t *testing.T) {
 	if spf := got["spf"]; spf.Status != "differs" || !strings.Contains(spf.Advice, "ip4:127.0.0.3") {
 		t.Errorf("%+v, want the advice to add the address", spf)
 	}
-	want := api.DNSRecord{Purpose: "source", Type: "PTR", Name: "3.0.0.127.in-addr.arpa", Value: "out.example.com",
-		Status: "missing"}
+	want := api.DNSRecord{Purpose: "source", Type: "PTR", Name: "3.0.0.127.in-addr.arpa",
+		Value: "out.example.com", Status: "missing"}
 	source := got["source"]
 	if source.Message, source.Advice = "", ""; source.Status != want.Status || source.Name != want.Name ||
 		source.Value != want.Value || source.Type != want.Type {

@@ -85,8 +85,8 @@ func (d *doctorCmd) conclude(con *console, found []finding) error {
 
 // checks are the checks to make, in order.
 func (d *doctorCmd) checks(settings *config.Loaded) []check {
-	x := &exam{cfg: &settings.Config, reach: d.reachFlags, selector: d.Selector, resolver: maildns.NewResolver(settings.DNS.Addresses()),
-		domains: map[string]bool{}, alerted: map[string]bool{}}
+	x := &exam{cfg: &settings.Config, reach: d.reachFlags, selector: d.Selector, domains: map[string]bool{},
+		alerted: map[string]bool{}, resolver: maildns.NewResolver(settings.DNS.Addresses())}
 	for _, domain := range d.Domain {
 		x.domains[domain] = true
 	}
@@ -97,7 +97,8 @@ func (d *doctorCmd) checks(settings *config.Loaded) []check {
 	if d.Quick {
 		return []check{x.ready}
 	}
-	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.direct, x.troubles, x.search, x.public, x.dns}
+	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.direct, x.troubles, x.search,
+		x.public, x.dns}
 }
 
 // exam is the state that the checks share.
