@@ -11,9 +11,11 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/internal/dialing"
 	"github.com/postroom/postroom/internal/maildns"
+	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/smtpsend"
@@ -35,6 +37,7 @@ func (a *App) buildDelivery(context.Context) error {
 		DB: a.db, Queue: a.tasks, Control: a.control, Router: a.router, Accounts: a.accounts, Gateways: a.gateways,
 		Signer: dkim.NewSigner(a.keys), Templates: a.stored, Suppressions: a.suppressions, Tokens: a.signedTokens,
 		Ring:      a.ring,
+		Reports:   a.reports,
 		Campaign:  func(ctx context.Context, id string) (outbox.Turn, error) { return a.campaigns.Turn(ctx, id) },
 		MayReplay: func(ctx context.Context, id string) error { return a.campaigns.MayReplay(ctx, id) },
 		Kept: func(ctx context.Context, account string) (subscribers, events int, err error) {
@@ -56,7 +59,8 @@ func (a *App) buildDelivery(context.Context) error {
 		Lease:       c.Delivery.Lease,
 		Window:      max(c.Workers.Submit, c.Workers.Bulk) * 5 / 4,
 		Seal:        c.Storage.Seal,
-		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxAhead: c.Message.MaxAhead,
+		HoldInDoubt: c.Delivery.InDoubt == "hold", ReportWait: c.Delivery.ReportWait,
+		MaxSize: int(c.Message.MaxSize), MaxAhead: c.Message.MaxAhead,
 		MaxLive:        c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention,
 		RequireKey: c.Idempotency.Required, Senders: c.Senders.Enforce,
@@ -70,6 +74,18 @@ func (a *App) buildDelivery(context.Context) error {
 	}
 	a.life.onRun("outbox", a.outbox.Run)
 	return nil
+}
+
+// reports reports whether the provider behind a relay tells by webhook what became of messages.
+func (a *App) reports(r gateways.Relay) bool {
+	name := provider.Name(r.Type)
+	switch {
+	case r.Type == api.GatewayHTTP:
+		name = provider.Generic
+	case r.IsSMTP():
+		name, _ = provider.OfRelay(r.SMTP.Host)
+	}
+	return len(providerSecrets(a.cfg.Feedback.Providers)[name]) > 0
 }
 
 // keepReferences returns how long messages are found by foreign ids; 0 if nothing is configured that reports

@@ -114,7 +114,7 @@ func TestDefaults(t *testing.T) {
 		Shutdown: config.Shutdown{Grace: 30 * time.Second},
 		Delivery: config.Delivery{
 			Attempts: 10, Timeout: 120 * time.Second, Lease: 4 * time.Second, InDoubt: "resend",
-			AccountTrouble: "fail", Classifier: "full", DirectPort: 25,
+			AccountTrouble: "fail", Classifier: "full", ReportWait: 2 * time.Minute, DirectPort: 25,
 			Retry: config.Retry{Base: 5 * time.Second, Factor: 2, Jitter: 0.2},
 		},
 	}
@@ -189,6 +189,7 @@ func TestNames(t *testing.T) {
 		{"delivery.timeout", "POSTROOM_DELIVERY_TIMEOUT"},
 		{"delivery.lease", "POSTROOM_DELIVERY_LEASE"},
 		{"delivery.inDoubt", "POSTROOM_DELIVERY_IN_DOUBT"},
+		{"delivery.reportWait", "POSTROOM_DELIVERY_REPORT_WAIT"},
 		{"delivery.accountTrouble", "POSTROOM_DELIVERY_ACCOUNT_TROUBLE"},
 		{"delivery.queueKeep", "POSTROOM_DELIVERY_QUEUE_KEEP"},
 		{"delivery.directPort", "POSTROOM_DELIVERY_DIRECT_PORT"},
@@ -362,7 +363,8 @@ func samples() map[string]string {
 		"delivery.retry.jitter": "0", "delivery.retry.max": "1h",
 		"delivery.retry.schedule": "1m, 5m", "delivery.timeout": "10s", "delivery.lease": "20s",
 		"delivery.inDoubt": "hold", "delivery.accountTrouble": "hold",
-		"delivery.queueKeep": "100", "delivery.classifier": "basic", "message.maxSize": "10MiB",
+		"delivery.reportWait": "90s",
+		"delivery.queueKeep":  "100", "delivery.classifier": "basic", "message.maxSize": "10MiB",
 		"message.maxAhead": "720h", "redis.maxMemory": "2GB",
 		"templates.missing": "error", "templates.escapedOnly": "true", "templates.max": "50",
 		"deadLetters.retention": "0", "deadLetters.max": "9", "messages.retention": "24h", "messages.max": "8",
@@ -519,7 +521,7 @@ func sampled() config.Config {
 			netip.MustParseAddrPort("[2001:db8::53]:5353")}},
 		Delivery: config.Delivery{
 			Attempts: 3, Timeout: 10 * time.Second, Lease: 20 * time.Second, InDoubt: "hold", AccountTrouble: "hold",
-			QueueKeep: 100, Classifier: "basic", DirectPort: 2525,
+			ReportWait: 90 * time.Second, QueueKeep: 100, Classifier: "basic", DirectPort: 2525,
 			Retry: config.Retry{
 				Base: time.Second, Factor: 3, Max: time.Hour,
 				Schedule: []time.Duration{time.Minute, 5 * time.Minute},

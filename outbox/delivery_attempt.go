@@ -59,9 +59,13 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
 		d.Accounts.Outcome(ctx, account.ID, err)
 	}
+	wait := time.Duration(0)
+	if se, ok := errors.AsType[*smtpsend.Error](got.Err); ok && se.InDoubt {
+		wait = d.reportWait(ctx, c, account, got.Tries)
+	}
 	return decide(c, attempted{
 		start: started, end: d.clock.Now(), tries: got.Tries, result: got.Result, err: err,
-		stopping: ctx.Err() != nil, suppressed: stopped,
+		stopping: ctx.Err() != nil, suppressed: stopped, reports: wait,
 	}, d.policy(c, account))
 }
 
@@ -71,6 +75,9 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 func (d *Delivery) prepare(ctx context.Context, c *claim, started time.Time) (account accounts.Sender,
 	stopped map[int]*suppression.Entry, instead *decision) {
 	p := d.policy(c, account)
+	if settled := d.settle(ctx, c, started, p); settled != nil {
+		return account, nil, settled
+	}
 	if err := refuse(c, p, started); err != nil {
 		return account, nil, d.refused(c, p, attempted{start: started, err: err})
 	}

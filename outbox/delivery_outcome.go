@@ -42,6 +42,8 @@ type attempted struct {
 	err        error // of the whole transaction
 	refused    bool  // no relay was asked: it does not count as an attempt
 	stopping   bool  // the process is stopping
+	// how long a report of the relay asked last is waited for, if the attempt is in doubt; 0: there is none
+	reports time.Duration
 
 	suppressed map[int]*suppression.Entry // the suppressed recipients
 }
@@ -149,7 +151,8 @@ func endCode(err error) string {
 func refuse(c *claim, p policy, now time.Time) error {
 	switch {
 	case strings.Contains(c.lapsed, "doubt") && p.holdInDoubt,
-		c.status.Doubt != nil && c.status.only(now) == "" && p.holdInDoubt:
+		c.status.Doubt != nil && c.status.only(now) == "" && p.holdInDoubt,
+		c.unreported() && p.holdInDoubt:
 		return errInDoubt
 	case c.doubts-c.oldDoubts >= maxDoubts:
 		return errDoubts
@@ -312,7 +315,11 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 		d.due = d.nextAttempt(c, t, p)
 		late := c.envelope.DeliverBy != nil && d.due.After(*c.envelope.DeliverBy)
 		d.spent = d.attempts >= c.max || late
-		if !d.spent && !(d.doubt && p.holdInDoubt && (d.status.Doubt == nil || p.inPlace)) {
+		waits := d.fresh && t.reports > 0
+		if waits {
+			d.due = later(d.due, t.end.Add(t.reports))
+		}
+		if !d.spent && !(d.doubt && p.holdInDoubt && !waits && (d.status.Doubt == nil || p.inPlace)) {
 			d.outcome = delayed
 			return
 		}

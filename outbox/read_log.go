@@ -198,8 +198,8 @@ func (r row) logStatus() api.MessageStatus {
 }
 
 // factEvents returns the events of the facts about a message, in the order in which they happened.
-func (rd *Reader) factEvents(ctx context.Context, r row) ([]api.MessageEvent, error) {
-	packed, err := rd.DB.Client().HGetAll(ctx, rd.keys.facts(r.partition, r.id)).Result()
+func (s *store) factEvents(ctx context.Context, r row) ([]api.MessageEvent, error) {
+	packed, err := s.DB.Client().HGetAll(ctx, s.keys.facts(r.partition, r.id)).Result()
 	if err != nil {
 		return nil, redisError(err, "read the facts about message "+r.id)
 	}
@@ -209,7 +209,7 @@ func (rd *Reader) factEvents(ctx context.Context, r row) ([]api.MessageEvent, er
 			continue // see once and outcome in fact.lua
 		}
 		var f storedFact
-		if err := rd.jsons.unpack(r.id, []byte(one), &f); err != nil {
+		if err := s.jsons.unpack(r.id, []byte(one), &f); err != nil {
 			return nil, err
 		}
 		e := api.MessageEvent{EventID: f.ID, Event: string(f.Type), Date: redisdb.Time(f.At),

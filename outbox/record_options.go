@@ -35,6 +35,8 @@ type Options struct {
 	Lease       time.Duration // after which the message of a dead worker is sent by another; 0: 4 s
 	// an attempt in doubt becomes a dead letter instead of being sent again
 	HoldInDoubt bool
+	// how long a message in doubt waits for a report of its provider; 0: it does not
+	ReportWait time.Duration
 
 	// how many messages of an account, in a lane and a partition, have a task in the queue or are being sent;
 	// the others wait in the account's backlog. Fewer than there are workers would leave some idle. 0: 64
@@ -158,6 +160,8 @@ type Parts struct {
 
 	Suppressions *suppression.Store // nil: nobody is suppressed
 	Tokens       *signedtoken.Ring  // signs links, pixels and return paths; nil: there are none
+	// Reports says whether the provider behind a relay tells by webhook what became of a message; nil: none does
+	Reports func(gateways.Relay) bool
 	// Campaign reports whether the run that a message is of goes on; nil: all do
 	// and Conflict if the message must not be sent any more
 	Campaign func(ctx context.Context, messageID string) (Turn, error)

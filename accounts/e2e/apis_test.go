@@ -3,8 +3,10 @@ package e2e_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app/apptest"
@@ -157,6 +159,81 @@ func TestADoubtStaysWithTheGatewayThatRemembersIt(t *testing.T) {
 			}
 			if m.Recipients[0].ProviderMessageID != fake.Delivered()[0].ID {
 				t.Errorf("%+v, want the id %s", m.Recipients[0], fake.Delivered()[0].ID)
+			}
+		})
+	}
+}
+
+// TestAReportEndsADoubt: who is reported on has the message and gets it no second time. Without a report the
+// message is repeated or set aside, as the setting says, but not before a report had time to come.
+func TestAReportEndsADoubt(t *testing.T) {
+	t.Parallel()
+	for _, doubt := range []string{"resend", "hold"} {
+		t.Run(doubt, func(t *testing.T) {
+			t.Parallel()
+			p := office(t, map[string]string{"delivery.inDoubt": doubt, "delivery.reportWait": "1h",
+				"feedback.providers.postmark": "a secret of the webhook"}, "postmark")
+			fake := p.fakes["postmark"]
+			again := func(id string) {
+				t.Helper()
+				m, err := api.GetMessage.Do(t.Context(), p.Client, id)
+				if err != nil || time.Until(*m.NextAttempt.Time) < 50*time.Minute {
+					t.Errorf("%v, the next attempt is at %v, want in an hour", err, m.NextAttempt.Time)
+				}
+				if _, err := api.RetryMessage.Do(t.Context(), p.Client, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			doubtful := func(to ...string) string {
+				t.Helper()
+				fake.Fail(testapi.Fault{At: testapi.Read, Taken: true})
+				id := p.submit(t, to...)
+				apptest.Eventually(t, id+" is in doubt", func() bool {
+					m, err := api.GetMessage.Do(t.Context(), p.Client, id)
+					return err == nil && m.InDoubt == 1 && m.NextAttempt.Time != nil
+				})
+				return id
+			}
+			reported := func(id, to string) {
+				t.Helper()
+				all := fake.Delivered()
+				which := slices.IndexFunc(all, func(d testapi.Delivery) bool { return d.To == to })
+				hook := p.URL + "/webhooks/provider/postmark?token=a+secret+of+the+webhook"
+				if status, err := fake.Notify(t.Context(), hook, testapi.Delivered, all[which]); status != 200 {
+					t.Fatal(status, err)
+				}
+				apptest.Eventually(t, "the report is recorded", func() bool {
+					got, err := api.ListMessageEvents.Do(t.Context(), p.Client, id)
+					return err == nil && strings.Contains(fmt.Sprint(got), "messageDelivered")
+				})
+			}
+			after, copies := api.StatusSent, 2 // of what nobody reports on
+			if doubt == "hold" {
+				after, copies = api.StatusDead, 1
+			}
+			for _, row := range []struct {
+				to       []string
+				reported bool // on the first recipient
+				status   api.MessageStatus
+				copies   []int
+			}{
+				{[]string{"ann@example.net"}, true, api.StatusSent, []int{1}},
+				{[]string{"bob@example.net"}, false, after, []int{copies}},
+				{[]string{"carl@example.net", "dora@example.net"}, true, after, []int{1, copies}},
+			} {
+				id := doubtful(row.to...)
+				if row.reported {
+					reported(id, row.to[0])
+				}
+				again(id)
+				if m := p.ended(t, id); m.Status != row.status || m.InDoubt != 1 {
+					t.Errorf("%v: %s, %d in doubt, want %s", row.to, m.Status, m.InDoubt, row.status)
+				}
+				for i, to := range row.to {
+					if n := fake.Count(to); n != row.copies[i] {
+						t.Errorf("%s got %d copies, want %d", to, n, row.copies[i])
+					}
+				}
 			}
 		})
 	}
