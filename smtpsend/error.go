@@ -54,7 +54,10 @@ const (
 	ScopeMessage     Scope = "message"
 	ScopeConnection  Scope = "connection"
 	ScopeAccount     Scope = "account"
-	ScopeDestination Scope = "destination" // the recipient's domain, or its view of our network
+	// the network that the message was offered to: the recipient's domain, its view of our network, or the
+	// relay's
+	ScopeDestination Scope = "destination"
+	ScopeDomain      Scope = "domain" // the recipient's domain, whoever says so
 )
 
 // Error is one failure: its phase, the relay's reply, and its meaning.
