@@ -50,10 +50,10 @@ type Scope string
 
 // The scopes.
 const (
-	ScopeRecipient   Scope = "recipient"
-	ScopeMessage     Scope = "message"
-	ScopeConnection  Scope = "connection"
-	ScopeAccount     Scope = "account"
+	ScopeRecipient  Scope = "recipient"
+	ScopeMessage    Scope = "message"
+	ScopeConnection Scope = "connection"
+	ScopeAccount    Scope = "account"
 	// the network that the message was offered to: the recipient's domain, its view of our network, or the
 	// relay's
 	ScopeDestination Scope = "destination"

@@ -46,7 +46,8 @@ const destinationKind = "dest:"
 // Destination returns the name of the scope of a group of recipients' domains at a gateway.
 func Destination(gateway, group string) string { return destinationKind + gateway + ":" + group }
 
-func (s Scope) isDestination() bool { return strings.HasPrefix(s.Name, destinationKind) }
+// IsDestination reports whether a scope of this name is a destination.
+func IsDestination(scope string) bool { return strings.HasPrefix(scope, destinationKind) }
 
 // bulkShare is the share of a rate that bulk mail may use.
 const bulkShare = 0.8

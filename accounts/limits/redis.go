@@ -96,7 +96,7 @@ func (s store) take(ctx context.Context, scopes []Scope, n int, entries []entry)
 		keys[i] = scopeKey(scope.Name)
 		r, p := scope.Rate, entryIn(entries, scope.Name)
 		args.Scopes = append(args.Scopes, r.PerSecond, r.PerMinute, r.PerDay, r.Burst,
-			cmp.Or(scope.Recipients, n), scope.isDestination(), p.mark(), p.generation, p.at)
+			cmp.Or(scope.Recipients, n), IsDestination(scope.Name), p.mark(), p.generation, p.at)
 	}
 	reply, err := reserveScript.Run(ctx, s.db.Client(), keys, args)
 	if err == nil && reply.Word == "WAIT" && reply.Reason == "" {

@@ -30,7 +30,7 @@ func (l *Limits) Throttled(ctx context.Context, scope string, retryAfter time.Du
 	wait := min(max(retryAfter, 0), longestAsked)
 	keys := []string{scopeKey(scope), throttledKey(), versionKey()}
 	args := throttleArgs{TestNow: l.store.clock(), Scope: scope, Wait: wait.Microseconds()}
-	if (Scope{Name: scope}).isDestination() {
+	if IsDestination(scope) {
 		keys[1], args.Most = throttledDestinationsKey(), MostDestinations
 	}
 	got, err := throttleScript.Run(ctx, l.store.db.Client(), keys, args)
