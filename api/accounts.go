@@ -197,11 +197,13 @@ type Gateway struct {
 	Proxy        string         `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL"`
 	LocalAddress string         `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
 	SMTPEhloName string         `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
+
+	LimitsPerDomain map[string]DomainLimits `json:"limitsPerDomain,omitempty" maxProperties:"100" doc:"Limits for each group of recipients' domains: by a domain, such as gmail.com, or * for each group without an entry of its own"`
 }
 
 // GatewayPatch changes a gateway. Absent fields stay as they are. A masked secret ("******") keeps the stored
-// one. Each field points to its new value. Api, tls, oauth2, limits and warmup are replaced as a whole. A
-// pointer to nil (null in JSON) removes them.
+// one. Each field points to its new value. Api, tls, oauth2, limits, limitsPerDomain and warmup are replaced as
+// a whole. A pointer to nil (null in JSON) removes them.
 type GatewayPatch struct {
 	Name         *string         `json:"name,omitempty" maxLength:"256"`
 	Type         *GatewayType    `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"Only the type that the gateway has"`
@@ -220,6 +222,8 @@ type GatewayPatch struct {
 	Proxy        *string         `json:"proxy,omitempty" maxLength:"2048"`
 	LocalAddress *string         `json:"localAddress,omitempty" maxLength:"64"`
 	SMTPEhloName *string         `json:"smtpEhloName,omitempty" maxLength:"256"`
+
+	LimitsPerDomain *map[string]DomainLimits `json:"limitsPerDomain,omitempty" maxProperties:"100" doc:"All of them; {} removes them"`
 }
 
 // GatewayError is the last failure of a gateway.

@@ -25,6 +25,16 @@ type GatewayDirect struct {
 	TLS       string          `json:"tls,omitempty" enum:"opportunistic,required" doc:"required: a server without STARTTLS gets nothing; opportunistic when absent. DANE and MTA-STS apply anyway"`
 }
 
+// DomainLimits bound the mail of a gateway to a group of recipients' domains. Zero: not bounded.
+type DomainLimits struct {
+	PerSecond   float64 `json:"perSecond,omitempty" minimum:"0" maximum:"100000" doc:"Recipients a second"`
+	PerMinute   float64 `json:"perMinute,omitempty" minimum:"0" maximum:"6000000" doc:"Recipients a minute"`
+	Connections int     `json:"connections,omitempty" minimum:"0" maximum:"1000" doc:"Messages under way at the same time, of all processes together"`
+}
+
+// AllDomains is the key of the limits for each group of domains that has none of its own.
+const AllDomains = "*"
+
 // GatewaySource is an IP address to send from.
 type GatewaySource struct {
 	Address string `json:"address" maxLength:"64"`

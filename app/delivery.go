@@ -128,7 +128,7 @@ func (a *App) buildRouting() error {
 		return err
 	}
 	a.router, err = routing.New(routing.Parts{Transports: routing.NewTransports(a.sender, a.apiSender, direct),
-		Limits: a.limits, Token: a.oauth.Access, Gateways: a.gateways},
+		Limits: a.limits, Token: a.oauth.Access, Gateways: a.gateways, Group: direct.Group},
 		routing.Options{Logger: a.log, Registry: a.metrics, Untested: max(1, a.cfg.Workers.Submit/2)})
 	if err != nil {
 		return err

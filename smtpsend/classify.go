@@ -104,6 +104,7 @@ var effects = map[effect]Judgement{
 	effectThrottleRecipient:   {Verdict: Throttle, Scope: ScopeRecipient},
 	effectThrottleAccount:     {Verdict: Throttle, Scope: ScopeAccount},
 	effectThrottleDestination: {Verdict: Throttle, Scope: ScopeDestination},
+	effectThrottleDomain:      {Verdict: Throttle, Scope: ScopeDomain},
 	effectThrottleConnection:  {Verdict: Throttle, Scope: ScopeConnection},
 	effectReconnect:           {Verdict: Soft, Scope: ScopeConnection, Reconnect: true},
 	effectNext:                {Verdict: Soft, Scope: ScopeMessage},

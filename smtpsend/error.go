@@ -50,11 +50,14 @@ type Scope string
 
 // The scopes.
 const (
-	ScopeRecipient   Scope = "recipient"
-	ScopeMessage     Scope = "message"
-	ScopeConnection  Scope = "connection"
-	ScopeAccount     Scope = "account"
-	ScopeDestination Scope = "destination" // the recipient's domain, or its view of our network
+	ScopeRecipient  Scope = "recipient"
+	ScopeMessage    Scope = "message"
+	ScopeConnection Scope = "connection"
+	ScopeAccount    Scope = "account"
+	// the network that the message was offered to: the recipient's domain, its view of our network, or the
+	// relay's
+	ScopeDestination Scope = "destination"
+	ScopeDomain      Scope = "domain" // the recipient's domain, whoever says so
 )
 
 // Error is one failure: its phase, the relay's reply, and its meaning.

@@ -21,6 +21,7 @@ const (
 	effectThrottleRecipient   effect = "throttle-recipient"
 	effectThrottleAccount     effect = "throttle-account"
 	effectThrottleDestination effect = "throttle-destination"
+	effectThrottleDomain      effect = "throttle-domain"
 	effectThrottleConnection  effect = "throttle-connection"
 	effectReconnect           effect = "reconnect" // soft; a new connection may be used at once
 	// soft; at RCPT the next transaction may follow at once

@@ -79,6 +79,7 @@ func (s *Settings) Check() fault.Fields {
 		s.checkTLS(&f)
 	}
 	f.limits(s.limits)
+	f.perDomain(s.kind, s.perDomain)
 	return f.Fields
 }
 
@@ -247,17 +248,22 @@ func (f *Faults) limits(l *api.Limits) {
 	if l == nil {
 		return
 	}
+	f.rates("limits", *l)
+	if l.Burst > 0 && l.PerSecond == 0 {
+		f.Add("limits.burst", "goes with limits.perSecond, whose bucket it is")
+	}
+}
+
+// rates checks the numbers of limits in a field.
+func (f *Faults) rates(at string, l api.Limits) {
 	for _, rate := range []struct {
 		name        string
 		value, most float64
 	}{{"perSecond", l.PerSecond, 100_000}, {"perMinute", l.PerMinute, 6_000_000}, {"perDay", l.PerDay,
 		1_000_000_000}} {
 		if !(rate.value >= 0 && rate.value <= rate.most) || math.IsNaN(rate.value) {
-			f.Add("limits."+rate.name, "must be 0 to %.0f", rate.most)
+			f.Add(at+"."+rate.name, "must be 0 to %.0f", rate.most)
 		}
-	}
-	if l.Burst > 0 && l.PerSecond == 0 {
-		f.Add("limits.burst", "goes with limits.perSecond, whose bucket it is")
 	}
 	for _, count := range []struct {
 		name        string
@@ -265,7 +271,7 @@ func (f *Faults) limits(l *api.Limits) {
 	}{{"burst", l.Burst, 100_000}, {"connections", l.Connections, 1000}, {"perConnection", l.PerConnection,
 		100_000}} {
 		if count.value < 0 || count.value > count.most {
-			f.Add("limits."+count.name, "must be 1 to %d", count.most)
+			f.Add(at+"."+count.name, "must be 1 to %d", count.most)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func Met(err error) (state, text, code string) {
 	e, ok := errors.AsType[*smtpsend.Error](err)
 	if ok {
 		switch e.Scope {
-		case smtpsend.ScopeRecipient, smtpsend.ScopeMessage, smtpsend.ScopeDestination:
+		case smtpsend.ScopeRecipient, smtpsend.ScopeMessage, smtpsend.ScopeDestination, smtpsend.ScopeDomain:
 			if e.Code != 0 {
 				return stateConnected, "", ""
 			}

@@ -31,10 +31,12 @@ type Relay struct {
 	OAuth     *oauth.Client
 	OAuthUser string // the mailbox to log in as with OAuth, also in Relay.Username; empty without
 	// of the gateway, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
-	Rate        limits.Rate
-	Warmup      *api.Warmup // see RateAt; nil: none. Not to be changed
-	Lane        api.Lane    // of mail that it is for; empty: any
-	Connections int         // connections at once, of all processes together; 0: each process has its own 10
+	Rate limits.Rate
+	// limits for groups of recipients' domains; nil: none. Not to be changed
+	Destinations *Destinations
+	Warmup       *api.Warmup // see RateAt; nil: none. Not to be changed
+	Lane         api.Lane    // of mail that it is for; empty: any
+	Connections  int         // connections at once, of all processes together; 0: each process has its own 10
 	// share of the load among the routes that have one; 0: used when those before it fail
 	Weight int
 }
@@ -252,5 +254,6 @@ func (s *Store) load(ctx context.Context, id string) (found, error) {
 	}
 	route := settings.Relay(record(id))
 	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Value.Warmup
+	route.Destinations = NewDestinations(settings.kind, settings.perDomain)
 	return found{route: route}, nil
 }

@@ -15,6 +15,8 @@ type Settings struct {
 	localAddress string
 	ehloName     string
 
+	perDomain map[string]api.DomainLimits // of gateways
+
 	kind api.GatewayType    // empty: smtp
 	api  api.GatewayAPI     // of the types with an API
 	mx   *api.GatewayDirect // of the type mx; nil: nothing is set
@@ -39,7 +41,7 @@ func OfAccount(a api.Account) *Settings {
 
 func ofGateway(g api.Gateway) *Settings {
 	s := &Settings{
-		kind: g.Type,
+		kind: g.Type, perDomain: g.LimitsPerDomain,
 		server: api.SMTPServer{
 			Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS, Auth: &api.SMTPAuth{
 				User: g.User, Pass: g.Pass},

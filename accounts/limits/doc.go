@@ -1,5 +1,5 @@
 // Package limits decides when a message may go out, so that all processes of one Postroom together use an
-// account or a gateway no faster than its relay allows. Package routing asks before each message, smtpsend
+// account or a gateway no faster than its relay allows, and a destination no faster than it takes mail. Package routing asks before each message, smtpsend
 // before each connection.
 //
 // # What a rate means
@@ -18,6 +18,14 @@
 // again. Scopes are asked in order, and only the first full one reserves: otherwise the long queue of one
 // slow account would reserve a shared gateway far into the future. So a message waits at most once for each
 // scope, and costs one Redis command each time it asks, however long it waits and however many wait.
+//
+// # Destinations
+//
+// A destination is a group of recipients' domains at one gateway. A message asks each of its destinations for
+// its recipients there, before account and gateway, in the same call. A destination with room takes only when
+// all others admit the message. So a message that waits for a destination has taken nothing of the account
+// and the gateway, and other mail goes on at their full rate; and the long queue of one account uses up no
+// destination that others send to.
 //
 // # Bulk mail
 //
@@ -39,7 +47,7 @@
 //   - After [Limits.Throttled] nothing starts before the pause is over; then one recipient in 10 s, twice as
 //     many every 30 s, until nothing is bounded any more. No further call is needed.
 //   - A scope without rates whose relay has not asked for a pause costs no Redis command. Each process learns
-//     of pauses within a second (one GET a second in all), and at once of those it reported itself.
+//     of pauses within a second (one GET a second in all), and at once of those that its report began.
 //   - All times are Redis' own, so processes with different clocks agree.
 //
 // It never sleeps, keeps no list of waiting messages, and makes nobody wait: it returns a time, and the
@@ -55,6 +63,7 @@
 //     last lease.
 //   - limits:throttled: sorted set, scopes whose relay asked for a pause, by when that ceases to matter.
 //     Expires with the last.
+//   - limits:throttled:dest: the same of destinations, the last 100,000 of them.
 //   - limits:version: number, raised by each pause.
 //
 // # When it fails

@@ -13,7 +13,7 @@ type metrics struct {
 }
 
 // kinds of scope. Names are no labels: there are as many as accounts.
-var kinds = []string{"account", "gateway", "other"}
+var kinds = []string{"account", "gateway", "destination", "other"}
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{}
@@ -39,8 +39,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 
 func kindOf(scope string) string {
 	kind, _, _ := strings.Cut(scope, ":")
-	if kind == "account" || kind == "gateway" {
+	switch kind + ":" {
+	case "account:", "gateway:":
 		return kind
+	case destinationKind:
+		return "destination"
 	}
 	return "other"
 }

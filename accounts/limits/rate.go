@@ -29,18 +29,30 @@ func (r Rate) clean() Rate {
 	return r
 }
 
-// Scope is an account or a gateway, with its rate.
+// Scope is an account, a gateway or a destination of a gateway, with its rate.
 type Scope struct {
-	// Name is "account:<id>" or "gateway:<id>". It must not be empty or contain a space.
+	// Name is "account:<id>", "gateway:<id>" or that of [Destination]. It must not be empty or contain a space.
 	Name string
 	// Rate is the rate of the scope now. The zero value bounds nothing; pauses still hold.
 	Rate Rate
 	// Bulk says that the message is bulk mail, which leaves a fifth of each rate to other mail.
 	Bulk bool
+	// Recipients is how many of the message's recipients the scope is about; 0: all of them.
+	Recipients int
 }
+
+const destinationKind = "dest:"
+
+// Destination returns the name of the scope of a group of recipients' domains at a gateway.
+func Destination(gateway, group string) string { return destinationKind + gateway + ":" + group }
+
+// IsDestination reports whether a scope of this name is a destination.
+func IsDestination(scope string) bool { return strings.HasPrefix(scope, destinationKind) }
 
 // bulkShare is the share of a rate that bulk mail may use.
 const bulkShare = 0.8
+
+const bulkSuffix = ":bulk"
 
 // forBulk is the scope of the bulk mail of a scope. Bulk mail asks it first and waits there, so that it
 // reserves in the scope itself only what can go now.
@@ -52,13 +64,21 @@ func (s Scope) forBulk() Scope {
 	if r.Burst > 0 {
 		r.Burst = max(1, int(bulkShare*float64(r.Burst)))
 	}
-	return Scope{Name: s.Name + ":bulk", Rate: r}
+	return Scope{Name: s.Name + bulkSuffix, Rate: r, Recipients: s.Recipients}
 }
 
 // reason returns why a message waits in a scope, in words. code is a reason of reserve.lua.
 func (s Scope) reason(code string) string {
-	name, isBulk := strings.CutSuffix(strings.Replace(s.Name, ":", " ", 1), ":bulk")
-	text := name + ": " + s.Rate.reason(code)
+	name, isBulk := strings.CutSuffix(s.Name, bulkSuffix)
+	asked := "the relay"
+	if of, ok := strings.CutPrefix(name, destinationKind); ok {
+		gateway, group, _ := strings.Cut(of, ":")
+		name, asked = "gateway:"+gateway+" to "+group, "the receiver"
+	}
+	text := strings.Replace(name, ":", " ", 1) + ": " + s.Rate.reason(code)
+	if code == byThrottle {
+		text += asked + " asked"
+	}
 	if isBulk {
 		text += " for bulk mail"
 	}
@@ -83,7 +103,7 @@ func (r Rate) reason(code string) string {
 	case byDay:
 		return number(r.PerDay) + " a day"
 	}
-	return "slowed down, as the relay asked"
+	return "slowed down, as "
 }
 
 // number writes a rate with three decimals at most: four fifths of one have more.

@@ -1,9 +1,11 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,9 +31,8 @@ var (
 )
 
 type reserveArgs struct {
-	TestNow    string
-	Recipients int
-	Scopes     []any // seven of each scope, which reserve.lua names
+	TestNow string
+	Scopes  []any // nine of each scope, which reserve.lua names
 }
 
 type reserveReply struct {
@@ -39,13 +40,14 @@ type reserveReply struct {
 	Full        int    // number of the full scope, from 1
 	At          int64  // microseconds
 	Reason      string
-	Generations []int64 // of the scopes up to the full one
+	Generations []int64 // of the scopes up to the full one; 0: one that took nothing
 }
 
 type throttleArgs struct {
 	TestNow string
 	Scope   string
 	Wait    int64 // microseconds
+	Most    int   // scopes that are remembered; 0: any number
 }
 
 type throttleReply struct {
@@ -70,6 +72,7 @@ type renewArgs struct {
 func scopeKey(scope string) string       { return redisdb.Key(0, "limit", scope) }
 func connectionsKey(scope string) string { return redisdb.Key(0, "limit", scope, "connections") }
 func throttledKey() string               { return redisdb.Key(0, "limits", "throttled") }
+func throttledDestinationsKey() string   { return redisdb.Key(0, "limits", "throttled", "dest") }
 func versionKey() string                 { return redisdb.Key(0, "limits", "version") }
 
 // store reads and writes limits in Redis.
@@ -88,11 +91,12 @@ func (s store) clock() string {
 
 func (s store) take(ctx context.Context, scopes []Scope, n int, entries []entry) (reserveReply, error) {
 	keys := make([]string, len(scopes))
-	args := reserveArgs{TestNow: s.clock(), Recipients: n, Scopes: make([]any, 0, 7*len(scopes))}
+	args := reserveArgs{TestNow: s.clock(), Scopes: make([]any, 0, 9*len(scopes))}
 	for i, scope := range scopes {
 		keys[i] = scopeKey(scope.Name)
 		r, p := scope.Rate, entryIn(entries, scope.Name)
-		args.Scopes = append(args.Scopes, r.PerSecond, r.PerMinute, r.PerDay, r.Burst, p.mark(), p.generation, p.at)
+		args.Scopes = append(args.Scopes, r.PerSecond, r.PerMinute, r.PerDay, r.Burst,
+			cmp.Or(scope.Recipients, n), IsDestination(scope.Name), p.mark(), p.generation, p.at)
 	}
 	reply, err := reserveScript.Run(ctx, s.db.Client(), keys, args)
 	if err == nil && reply.Word == "WAIT" && reply.Reason == "" {
@@ -117,12 +121,13 @@ func (e entry) mark() string {
 func (s store) slow(ctx context.Context) (map[string]time.Duration, error) {
 	pipe := s.db.Client().Pipeline()
 	now := s.time(ctx, pipe)
-	all := pipe.ZRangeWithScores(ctx, throttledKey(), 0, -1)
+	scopes := pipe.ZRangeWithScores(ctx, throttledKey(), 0, -1)
+	destinations := pipe.ZRangeWithScores(ctx, throttledDestinationsKey(), 0, -1)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, err
 	}
 	slow := map[string]time.Duration{}
-	for _, z := range all.Val() {
+	for _, z := range slices.Concat(scopes.Val(), destinations.Val()) {
 		if left := time.UnixMicro(int64(z.Score)).Sub(now()); left > 0 {
 			slow[z.Member.(string)] = left
 		}

@@ -10,8 +10,8 @@ import (
 // reads it. An empty or unreadable one counts as none.
 type Reservation string
 
-// maxScopes bounds the scopes of a reservation. A message has two, bulk mail four, and more if it tries
-// several gateways.
+// maxScopes bounds the scopes of a reservation beyond those of its last answer. A message has two, bulk mail
+// four, and more if it tries several gateways.
 const maxScopes = 16
 
 // entry is the state of a message in one scope: it has a reservation, or has passed the scope.
@@ -44,14 +44,33 @@ func (s Reservation) entries() []entry {
 	return entries
 }
 
+// Join returns the reservations of two messages as one.
+func (s Reservation) Join(other Reservation) Reservation {
+	return Reservation(strings.TrimSpace(string(s) + " " + string(other)))
+}
+
+// Of returns what a reservation has in one scope.
+func (s Reservation) Of(scope string) Reservation {
+	var words []string
+	for word := range strings.FieldsSeq(string(s)) {
+		if parts := strings.SplitN(word, ".", 5); strings.TrimSuffix(parts[len(parts)-1], bulkSuffix) == scope {
+			words = append(words, word)
+		}
+	}
+	return Reservation(strings.Join(words, " "))
+}
+
 // makeReservation returns the reservation of the entries of a message and of a reply: the scopes that it
 // passed, and the full one.
 func makeReservation(had []entry, asked []Scope, r reserveReply) Reservation {
 	entries := make([]entry, 0, len(had)+r.Full)
 	for i, s := range asked[:r.Full] {
+		if r.Generations[i] == 0 {
+			continue // it would have let the message go, and took nothing
+		}
 		entries = append(entries, entry{scope: s.Name, passed: i < r.Full-1, generation: r.Generations[i]})
 	}
-	reserved := &entries[r.Full-1]
+	reserved := &entries[len(entries)-1]
 	reserved.at, reserved.reason = r.At, r.Reason
 	for _, p := range had {
 		known := func(q entry) bool { return q.scope == p.scope }

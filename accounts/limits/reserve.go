@@ -19,10 +19,13 @@ type Answer struct {
 	Reservation Reservation
 	// Reason is the limit that the message waits for, such as "account x: 30 a minute".
 	Reason string
+	// Scope is the name of the scope that is full.
+	Scope string
 }
 
-// Reserve asks for n recipients (below 1: 1) in each scope, in order. had is the reservation of the last
-// answer to the same message, empty at first. Scopes that the message has paid for are passed. A reservation
+// Reserve asks for n recipients (below 1: 1) in each scope, in order; destinations come first. had is the
+// reservation of the last answer to the same message, empty at first. Scopes that the message has paid for are
+// passed. A reservation
 // for a scope that is not asked now is kept, so that a message may wait at several gateways. If Redis is
 // unreachable the error is of kind fault.Unavailable; the message is then not admitted, though it may have
 // been charged.
@@ -48,7 +51,7 @@ func (l *Limits) Reserve(ctx context.Context, scopes []Scope, n int, had Reserva
 	l.metrics.waited(full.Name)
 	return Answer{
 		At: time.UnixMicro(reply.At).UTC(), Reservation: makeReservation(entries, asked, reply),
-		Reason: full.reason(reply.Reason),
+		Reason: full.reason(reply.Reason), Scope: strings.TrimSuffix(full.Name, bulkSuffix),
 	}, nil
 }
 

@@ -3,10 +3,14 @@ package limits
 import (
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/internal/redisdb"
 )
+
+// MostDestinations is how many destinations are remembered. Beyond it the oldest goes.
+const MostDestinations = 100_000
 
 const (
 	// longestAsked bounds the wait that a relay asks for: an absurd number must not stop a scope for good.
@@ -25,13 +29,16 @@ const (
 func (l *Limits) Throttled(ctx context.Context, scope string, retryAfter time.Duration) error {
 	wait := min(max(retryAfter, 0), longestAsked)
 	keys := []string{scopeKey(scope), throttledKey(), versionKey()}
-	got, err := throttleScript.Run(ctx, l.store.db.Client(), keys,
-		throttleArgs{TestNow: l.store.clock(), Scope: scope, Wait: wait.Microseconds()})
+	args := throttleArgs{TestNow: l.store.clock(), Scope: scope, Wait: wait.Microseconds()}
+	if IsDestination(scope) {
+		keys[1], args.Most = throttledDestinationsKey(), MostDestinations
+	}
+	got, err := throttleScript.Run(ctx, l.store.db.Client(), keys, args)
 	if err != nil {
 		return redisdb.Failed(err, "limits: slow down "+scope)
 	}
-	l.throttled.Clear()
 	if got.Word == "BEGUN" {
+		l.throttled.Clear()
 		l.metrics.throttled(scope)
 		l.log.Warn("a relay asked to slow down", "scope", scope, "until", time.UnixMicro(got.Pause).UTC(),
 			"pauses_in_a_row", got.Strikes)
@@ -51,7 +58,13 @@ func (l *Limits) mayBeThrottled(ctx context.Context, scope string) (bool, error)
 		}
 		until := make(map[string]time.Time, len(left))
 		for scope, d := range left {
-			until[scope] = now.Add(d)
+			at := now.Add(d)
+			until[scope] = at
+			if of, ok := strings.CutPrefix(scope, destinationKind); ok {
+				gateway, _, _ := strings.Cut(of, ":")
+				all := Destination(gateway, "")
+				until[all] = later(until[all], at)
+			}
 		}
 		return until, true, nil
 	})
@@ -59,6 +72,18 @@ func (l *Limits) mayBeThrottled(ctx context.Context, scope string) (bool, error)
 		return false, redisdb.Failed(err, "limits: look for throttled scopes")
 	}
 	return now.Before(until[scope]), nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// SlowsDestinations reports whether a destination of a gateway may be slowed down, as mayBeThrottled does.
+func (l *Limits) SlowsDestinations(ctx context.Context, gateway string) (bool, error) {
+	return l.mayBeThrottled(ctx, Destination(gateway, ""))
 }
 
 // State is the state of a scope, for display. The zero State is of a scope that is not slowed down.

@@ -39,6 +39,14 @@ func story(t *testing.T, db *redisdb.DB) {
 	if s := b.state(t, "gateway:h"); s.Pauses != 1 || s.Until.IsZero() || s.Reserved.IsZero() {
 		t.Errorf("%+v", s)
 	}
+	d := destination("x.example", Rate{PerMinute: 1}, 1)
+	if a := b.take(t, "", 1, d, x, g); a.OK || a.Scope != "account:x" {
+		t.Errorf("with a destination: %+v", a)
+	}
+	b.slowDown(t, d.Name, 0)
+	if a := b.take(t, "", 1, d, Scope{Name: "account:y", Rate: Rate{PerDay: 9}}); a.OK || a.Scope != d.Name {
+		t.Errorf("with a throttled destination: %+v", a)
+	}
 	release, err := b.Connect(t.Context(), "gateway:h", 1)
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,10 @@
 package routing
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/postroom/postroom/accounts/limits"
@@ -14,12 +16,14 @@ import (
 // can't be asked.
 type full struct {
 	candidate
-	kept     reservation // to be shown when the message comes back
-	reserved bool        // the message has a reservation there, or asking again now is of no use
-	slowed   bool        // the relay asked for it. That is a failure, so fallbacks may be used
-	kind     string      // for metrics: limit, unavailable, or noConnection
-	until    time.Time
-	reason   string // for operators
+	name       string      // of the scope that is full: the relay's, or a destination's
+	kept       reservation // to be shown when the message comes back
+	recipients int         // that the reservation is for
+	reserved   bool        // the message has a reservation there, or asking again now is of no use
+	slowed     bool        // the relay asked for it. That is a failure, so fallbacks may be used
+	kind       string      // for metrics: limit, unavailable, or noConnection
+	until      time.Time
+	reason     string // for operators
 }
 
 // noConnection is the kind of waiting for a connection to a relay.
@@ -33,76 +37,98 @@ func (f full) failure() *smtpsend.Error {
 	}
 }
 
+// enter makes the message one of those that are under way at a relay and at its destinations, if their limits
+// admit it.
+func (a *attempt) enter(ctx context.Context, c candidate, insist bool) (release func(), ok bool) {
+	to, ok := a.destinations(ctx, c)
+	if !ok || !a.admit(ctx, c, to, insist) {
+		return nil, false
+	}
+	return a.occupy(ctx, c, to)
+}
+
 // admit takes the message's share of the limits and reports whether it may go now. If not, a.full or a.halt
-// have the reason. With insist it asks even about a relay that is known to be full.
-func (a *attempt) admit(ctx context.Context, c candidate, insist bool) bool {
+// have the reason. With insist it asks even about a relay that is known to be full. All limits are asked
+// together, so that a message which waits for one of them takes nothing of those after it.
+func (a *attempt) admit(ctx context.Context, c candidate, to []destination, insist bool) bool {
 	mine := a.waited.scope == c.scope
 	if mine && a.waited.paid == paidAll {
 		a.charged = true
 		return true
 	}
-	if len(a.candidates) == 1 {
-		return a.admitOnly(ctx, c)
+	scopes := make([]limits.Scope, 0, len(to)+2)
+	for _, d := range to {
+		scopes = append(scopes, d.Scope)
 	}
-	if !a.charged && !a.charge(ctx) {
-		return false
-	}
-	if !mine && !insist {
-		if k, ok := a.fullRelays.find(a.fullName(c), a.now()); ok {
-			a.full = append(a.full, full{candidate: c, until: k.until, slowed: k.slowed, kind: "limit",
-				reason: k.reason})
+	relay := append(slices.Clone(scopes), a.relay(c))
+	had, choice := a.waited.inner, len(a.candidates) > 1
+	if choice && !mine {
+		if !insist && a.knownFull(c, relay) {
 			return false
 		}
+		for _, s := range relay {
+			had = had.Join(a.fullRelays.take(a.fullName(s.Name), cmp.Or(s.Recipients, len(a.results.left))))
+		}
 	}
-	had := a.waited.inner
-	if !mine {
-		had = a.fullRelays.take(a.fullName(c), len(a.results.left))
+	if !a.charged && a.waited.paid == "" {
+		scopes = append(scopes, a.account())
 	}
-	answer, ok := a.take(ctx, had, a.relay(c))
+	scopes = append(scopes, a.relay(c))
+	answer, ok := a.take(ctx, had, scopes...)
 	if !ok || answer.OK {
+		a.charged = a.charged || ok
 		return ok
 	}
-	f := limited(c, reservation{scope: c.scope, paid: paidAccount, inner: answer.Reservation}, answer)
-	f.slowed = a.slowed(ctx, c)
-	a.fullRelays.note(a.fullName(c), fullRelay{until: f.until, slowed: f.slowed, reason: f.reason})
-	a.full = append(a.full, f)
+	a.refused(ctx, c, scopes, answer)
 	return false
 }
 
-// admitOnly is admit without other candidates: the account and the relay are asked together.
-func (a *attempt) admitOnly(ctx context.Context, c candidate) bool {
-	scopes := []limits.Scope{a.relay(c)}
-	if a.waited.paid == "" {
-		scopes = append([]limits.Scope{a.account()}, scopes...)
+// knownFull reports whether a relay, or a destination there, is known to be full, and notes that the message
+// would wait for it.
+func (a *attempt) knownFull(c candidate, scopes []limits.Scope) bool {
+	for _, s := range scopes {
+		if k, ok := a.fullRelays.find(a.fullName(s.Name), a.now()); ok {
+			a.full = append(a.full, full{candidate: c, name: s.Name, until: k.until, slowed: k.slowed, kind: "limit",
+				reason: k.reason})
+			return true
+		}
 	}
-	answer, ok := a.take(ctx, a.waited.inner, scopes...)
-	if ok && !answer.OK {
-		f := limited(c, reservation{scope: c.scope, paid: a.waited.paid, inner: answer.Reservation}, answer)
+	return false
+}
+
+// refused notes the reservation that a message got instead of a place.
+func (a *attempt) refused(ctx context.Context, c candidate, asked []limits.Scope, answer limits.Answer) {
+	f := full{candidate: c, name: answer.Scope, kept: reservation{scope: c.scope, paid: a.waited.paid,
+		inner: answer.Reservation}, reserved: true, kind: "limit", until: answer.At, reason: answer.Reason}
+	switch {
+	case len(a.candidates) == 1:
 		a.halt = &f
+		return
+	case answer.Scope == a.account().Name:
+		f.candidate, f.kept.scope = candidate{}, ""
+		a.halt = &f
+		return
+	case answer.Scope == c.scope:
+		a.charged = true
 	}
-	return ok && answer.OK
+	if a.charged {
+		f.kept.paid = paidAccount
+	}
+	f.slowed, f.recipients = a.slowed(ctx, c, answer.Scope), len(a.results.left)
+	for _, s := range asked {
+		if s.Name == answer.Scope && s.Recipients > 0 {
+			f.recipients = s.Recipients
+		}
+	}
+	a.wait(f)
 }
 
-// charge asks the account's limit, once for all relays that are tried.
-func (a *attempt) charge(ctx context.Context) bool {
-	if a.waited.paid == "" {
-		answer, ok := a.take(ctx, a.waited.inner, a.account())
-		if !ok {
-			return false
-		}
-		if !answer.OK {
-			f := limited(candidate{}, reservation{inner: answer.Reservation}, answer)
-			a.halt = &f
-			return false
-		}
+// wait notes that a message waits for a relay or a destination, for others that have a choice, too.
+func (a *attempt) wait(f full) {
+	if len(a.candidates) > 1 {
+		a.fullRelays.note(a.fullName(f.name), fullRelay{until: f.until, slowed: f.slowed, reason: f.reason})
 	}
-	a.charged = true
-	return true
-}
-
-// limited is a message that got a reservation instead of a slot.
-func limited(c candidate, kept reservation, answer limits.Answer) full {
-	return full{candidate: c, kept: kept, reserved: true, kind: "limit", until: answer.At, reason: answer.Reason}
+	a.full = append(a.full, f)
 }
 
 func (a *attempt) account() limits.Scope {
@@ -113,9 +139,8 @@ func (a *attempt) relay(c candidate) limits.Scope {
 	return limits.Scope{Name: c.scope, Rate: c.Rate, Bulk: a.d.Lane == api.Bulk}
 }
 
-// fullName names a candidate among the full relays: one that is full for bulk mail may have room for other
-// mail.
-func (a *attempt) fullName(c candidate) string { return c.scope + string(a.d.Lane) }
+// fullName names a scope among the full relays: one that is full for bulk mail may have room for other mail.
+func (a *attempt) fullName(scope string) string { return scope + string(a.d.Lane) }
 
 // take asks limits. If they can't be asked, nothing is sent: mail that is not counted could exceed a limit.
 func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...limits.Scope) (limits.Answer,
@@ -124,7 +149,12 @@ func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...li
 	if err == nil {
 		return answer, true
 	}
-	a.log.WarnContext(ctx, "limits not asked", "scope", scopes[0].Name, "error", err)
+	return limits.Answer{}, a.unasked(ctx, scopes[0].Name, err)
+}
+
+// unasked notes that limits could not be asked. It returns false.
+func (a *attempt) unasked(ctx context.Context, scope string, err error) bool {
+	a.log.WarnContext(ctx, "limits not asked", "scope", scope, "error", err)
 	kept := a.waited
 	if a.charged && kept.paid == "" {
 		kept.paid = paidAccount
@@ -133,14 +163,15 @@ func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...li
 		kept: kept, reserved: true, kind: "unavailable", until: a.now().Add(a.soon()),
 		reason: "the limits can't be asked now",
 	}
-	return limits.Answer{}, false
+	return false
 }
 
-// slowed reports whether a full relay has asked us to slow down. It matters only if there is a fallback.
-func (a *attempt) slowed(ctx context.Context, c candidate) bool {
+// slowed reports whether what is full at a relay has asked us to slow down. It matters only if there is a
+// fallback.
+func (a *attempt) slowed(ctx context.Context, c candidate, scope string) bool {
 	for _, other := range a.candidates {
 		if other.tier > c.tier {
-			s, err := a.Limits.State(ctx, c.scope)
+			s, err := a.Limits.State(ctx, scope)
 			return err == nil && s.Pace > 0
 		}
 	}
@@ -161,21 +192,17 @@ func crowded(t Try) bool {
 // crowd notes that a relay has no free connection. The message has paid its share of the limits.
 func (a *attempt) crowd(c candidate, t Try) {
 	wait := max(t.Result.Recipients[0].Err.RetryAfter, time.Second)
-	f := full{
-		candidate: c, kept: reservation{scope: c.scope, paid: paidAll}, reserved: true, kind: noConnection,
-		until: a.now().Add(wait), reason: c.String() + ": all connections are taken",
-	}
-	if len(a.candidates) > 1 {
-		a.fullRelays.note(a.fullName(c), fullRelay{until: f.until, reason: f.reason})
-	}
-	a.full = append(a.full, f)
+	a.wait(full{
+		candidate: c, name: c.scope, kept: reservation{scope: c.scope, paid: paidAll}, reserved: true,
+		kind: noConnection, until: a.now().Add(wait), reason: c.String() + ": all connections are taken",
+	})
 }
 
 // noSlot notes that a relay has all the messages under way that it may have. The message has not paid its
 // share of the limits, unless it waited for this relay before. It waits for one that stalls only if no other
 // has room soon.
 func (a *attempt) noSlot(c candidate, stalls bool) {
-	f := full{candidate: c, reserved: true, slowed: stalls, kind: noConnection, until: a.now().Add(time.Second),
+	f := full{candidate: c, name: c.scope, reserved: true, slowed: stalls, kind: noConnection, until: a.now().Add(time.Second),
 		reason: c.String() + ": all connections are taken"}
 	if stalls {
 		f.until = a.now().Add(firstRest)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -83,10 +84,12 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 	}
 	var last Try
 	defer func() { a.slots.leave(slot, endingOf(last, ctx.Err() != nil)) }()
-	if !a.admit(ctx, c, insist) {
+	release, ok := a.enter(ctx, c, insist)
+	if !ok {
 		a.breakers.unused(p)
 		return
 	}
+	defer release()
 	relay, failure := a.login(ctx, c, "")
 	t := a.once(ctx, c, relay, failure)
 	if crowded(t) {
@@ -175,9 +178,14 @@ func (a *attempt) sent() Sent {
 	a.returnReservations()
 	if len(a.results.tries) == 0 && a.halt != nil {
 		a.metrics.waits[a.halt.kind].Inc()
+		if a.charged && a.halt.kept.paid == "" {
+			a.halt.kept.paid = paidAccount
+		}
 		wait := Sent{Wait: a.halt.until, Reservation: a.halt.kept.text(), Reason: a.halt.reason}
 		if a.halt.kind == noConnection {
 			wait.Relay = a.halt.scope
+		} else if limits.IsDestination(a.halt.name) {
+			wait.Destination = a.halt.name
 		}
 		return wait
 	}
@@ -207,7 +215,7 @@ func (a *attempt) err() error {
 func (a *attempt) returnReservations() {
 	for _, f := range a.full {
 		if f.kept.inner != "" && (a.halt == nil || a.halt.scope != f.scope) {
-			a.fullRelays.give(a.fullName(f.candidate), f.kept.inner, len(a.results.original.To))
+			a.fullRelays.give(a.fullName(f.name), f.kept.inner.Of(f.name), f.recipients)
 		}
 	}
 }

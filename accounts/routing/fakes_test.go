@@ -43,7 +43,7 @@ func setup(t *testing.T) *world {
 	w := &world{t: t, at: begin, registry: prometheus.NewRegistry()}
 	w.relays = &fakeRelays{w: w, does: map[string]string{}}
 	w.limits = &fakeLimits{w: w, full: map[string]time.Time{}, paused: map[string]bool{},
-		slowed: map[string]time.Duration{}}
+		slowed: map[string]time.Duration{}, open: map[string]int{}}
 	w.tokens = &fakeTokens{token: "t1"}
 	w.gateways = &fakeGateways{known: map[string]gateways.Relay{}}
 	var err error
@@ -127,12 +127,13 @@ func verdictOf(err error) string {
 
 // fakeRelays do what does says of their host, and what a recipient's local part says otherwise.
 type fakeRelays struct {
-	w      *world
-	does   map[string]string // "" or delivers, down, badlogin, throttled, crowded, token (wants t2), stops
-	asked  []string          // hosts, in order
-	tokens []string
-	stop   context.CancelFunc
-	mu     sync.Mutex
+	w       *world
+	does    map[string]string         // "" or delivers, down, badlogin, throttled, crowded, token (wants t2), stops
+	asked   []string                  // hosts, in order
+	replies map[string]smtpsend.Error // to recipients, by local part
+	tokens  []string
+	stop    context.CancelFunc
+	mu      sync.Mutex
 }
 
 func (f *fakeRelays) note(relay smtpsend.Relay) {
@@ -206,6 +207,9 @@ func (f *fakeRelays) reply(relay smtpsend.Relay, to string) *smtpsend.Error {
 		}
 	}
 	local, _, _ := strings.Cut(to, "@")
+	if e, ok := f.replies[local]; ok {
+		return &e
+	}
 	for _, what := range []string{does, local} {
 		if e, ok := replies[what]; ok {
 			return &e
@@ -228,6 +232,8 @@ type fakeLimits struct {
 	full   map[string]time.Time // until then
 	paused map[string]bool      // full because the relay asked for it
 	slowed map[string]time.Duration
+	slows  bool           // destinations
+	open   map[string]int // connections, by scope
 	takes  []string
 	away   bool
 }
@@ -245,8 +251,8 @@ func (f *fakeLimits) Reserve(_ context.Context, scopes []limits.Scope, n int,
 		reservation)))
 	for _, name := range names {
 		if until := f.full[name]; f.w.at.Before(until) {
-			return limits.Answer{At: until, Reservation: limits.Reservation("at-" + name),
-				Reason: name + " is full"}, nil
+			return limits.Answer{At: until, Reservation: limits.Reservation("b.1.0.s." + name),
+				Reason: name + " is full", Scope: name}, nil
 		}
 	}
 	return limits.Answer{OK: true}, nil
@@ -262,6 +268,21 @@ func (f *fakeLimits) State(_ context.Context, scope string) (limits.State, error
 		return limits.State{Pace: 0.1}, nil
 	}
 	return limits.State{}, nil
+}
+
+func (f *fakeLimits) SlowsDestinations(context.Context, string) (bool, error) {
+	if f.away {
+		return false, fault.New(fault.Unavailable, "", "Redis is away")
+	}
+	return f.slows, nil
+}
+
+func (f *fakeLimits) Connect(_ context.Context, scope string, most int) (func(), error) {
+	if f.open[scope] >= most {
+		return nil, &limits.Full{Scope: scope, Most: most}
+	}
+	f.open[scope]++
+	return func() { f.open[scope]-- }, nil
 }
 
 // fakeTokens hand out t1, and t2 when that is refused.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -24,9 +25,10 @@ func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
 		a.breakers.unused(p)
 	}
 	if wait, ok := asksToSlowDown(t); ok {
-		if err := a.Limits.Throttled(ctx, c.scope, wait); err != nil {
-			a.log.WarnContext(ctx, "relay not slowed down", "relay", c.scope, "error", err)
-		}
+		a.slowDown(ctx, c.scope, wait)
+	}
+	for scope, wait := range a.slowDestinations(ctx, c, t) {
+		a.slowDown(ctx, scope, wait)
 	}
 	if c.Gateway == "" || what == broken && why == nil {
 		return
@@ -40,6 +42,30 @@ func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
 		err = why
 	}
 	a.Gateways.Outcome(ctx, c.Gateway, took, err)
+}
+
+// slowDown makes what asked for it get less mail, from all processes.
+func (a *attempt) slowDown(ctx context.Context, scope string, wait time.Duration) {
+	if err := a.Limits.Throttled(ctx, scope, wait); err != nil {
+		a.log.WarnContext(ctx, "not slowed down", "scope", scope, "error", err)
+	}
+}
+
+// slowDestinations returns the destinations that get too much mail, and the longest wait each asked for.
+func (a *attempt) slowDestinations(ctx context.Context, c candidate, t Try) map[string]time.Duration {
+	var waits map[string]time.Duration
+	for _, got := range t.Result.Recipients {
+		e := got.Err
+		if e == nil || e.Verdict != smtpsend.Throttle || e.Code == 0 || !t.OfDestination(e) {
+			continue
+		}
+		if waits == nil {
+			waits = map[string]time.Duration{}
+		}
+		scope := limits.Destination(c.Gateway, a.group(ctx, c, got.Address))
+		waits[scope] = max(waits[scope], e.RetryAfter)
+	}
+	return waits
 }
 
 // rest counts a failure, after which the relay may rest.
@@ -79,7 +105,7 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 			return delivered, nil
 		case stopped && e.Code == 0: // our doing
 		case e.Uncarried(): // it says nothing about the relay
-		case t.ofDestination(e): // nor does this: other destinations may be well
+		case t.OfDestination(e): // nor does this: other destinations may be well
 			if what == broken {
 				what = refused
 			}
@@ -101,9 +127,9 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	return what, why
 }
 
-// ofDestination reports whether a failure is that of one recipient's servers.
-func (t Try) ofDestination(e *smtpsend.Error) bool {
-	return t.Direct && e.Scope == smtpsend.ScopeDestination
+// OfDestination reports whether a failure is that of one recipient's domain or servers, and no other's.
+func (t Try) OfDestination(e *smtpsend.Error) bool {
+	return t.Direct && e.Scope == smtpsend.ScopeDestination || t.Gateway != "" && e.Scope == smtpsend.ScopeDomain
 }
 
 // endingOf returns how a try ended for its turn.
@@ -111,7 +137,7 @@ func endingOf(t Try, stopped bool) ending {
 	how := unasked
 	for _, r := range t.Result.Recipients {
 		switch e := r.Err; {
-		case e == nil || e.Code != 0 || t.ofDestination(e):
+		case e == nil || e.Code != 0 || t.OfDestination(e):
 			return replied
 		case stopped || e.Phase == smtpsend.PhaseCheck: // our doing
 		case e.Timeout():
@@ -130,7 +156,7 @@ func asksToSlowDown(t Try) (time.Duration, bool) {
 	for _, got := range t.Result.Recipients {
 		e := got.Err
 		if e == nil || e.Verdict != smtpsend.Throttle || e.Code == 0 || e.Scope == smtpsend.ScopeRecipient ||
-			e.Scope == smtpsend.ScopeMessage || t.ofDestination(e) {
+			e.Scope == smtpsend.ScopeMessage || t.OfDestination(e) {
 			continue
 		}
 		asks, wait = true, max(wait, e.RetryAfter)

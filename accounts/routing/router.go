@@ -38,6 +38,8 @@ type Limits interface {
 		error)
 	Throttled(ctx context.Context, scope string, retryAfter time.Duration) error
 	State(ctx context.Context, scope string) (limits.State, error)
+	SlowsDestinations(ctx context.Context, gateway string) (bool, error)
+	Connect(ctx context.Context, scope string, most int) (release func(), err error)
 }
 
 // Gateways are the relays that accounts share. It is gateways.Store.
@@ -47,13 +49,16 @@ type Gateways interface {
 	Opened(ctx context.Context, id string, until time.Time)
 }
 
-// Parts are what Router is built from. All are needed.
+// Parts are what Router is built from. All but Group are needed.
 type Parts struct {
 	Transports Transports
 	Limits     Limits
 	Gateways   Gateways
 	// Token returns an access token for the login of an owner: oauth.Tokens.Access.
 	Token func(ctx context.Context, owner string, c oauth.Client, refused string) (string, error)
+	// Group returns the group that a domain's mail servers belong to, for gateways of type mx:
+	// mxsend.Sender.Group. Nil: the domain's name tells.
+	Group func(ctx context.Context, domain string) (string, error)
 }
 
 // Options are the settings of a Router. The zero value works.
@@ -72,6 +77,7 @@ type Router struct {
 	Parts
 	breakers   *breakers
 	fullRelays *fullRelays
+	turns      *turns
 	slots      *connectionLimits
 	metrics    *metrics
 	log        *slog.Logger
@@ -84,7 +90,7 @@ func New(p Parts, o Options) (*Router, error) {
 	if p.Transports[api.GatewaySMTP] == nil || p.Limits == nil || p.Token == nil || p.Gateways == nil {
 		return nil, errors.New("routing: a transport for SMTP, limits, tokens and gateways are needed")
 	}
-	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, now: o.Now, random: o.Random,
+	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, turns: &turns{}, now: o.Now, random: o.Random,
 		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 	if r.now == nil {
 		r.now = time.Now
@@ -148,6 +154,9 @@ type Sent struct {
 	// Relay is the scope of the relay that the message waits for, if it waits for a connection: it may come back
 	// as soon as Slots says so. Empty: it waits for something else.
 	Relay string
+	// Destination is the name of the destination whose limit the message waits for, so that mail to others may
+	// go. Empty: it waits for something else.
+	Destination string
 }
 
 // Scope names the relay of a gateway; empty: the account's own.

@@ -110,6 +110,8 @@ func (c *call) httpTake(m httpMessage, to string, raw []byte) object {
 		return refuse("sender", "this sender is not allowed")
 	case address(to) == "":
 		return refuse("policy", "this is not an address")
+	case no && reason == "domain":
+		return object{"to": to, "status": "later", "reason": reason, "retryAfter": 60}
 	case no && reason == "later":
 		return object{"to": to, "status": "later", "retryAfter": 60}
 	case no && reason == "":

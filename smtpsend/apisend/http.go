@@ -68,7 +68,7 @@ type endpointResult struct {
 	To         string `json:"to"`
 	Status     string `json:"status"` // accepted, refused, later
 	ID         id     `json:"id"`
-	Reason     string `json:"reason"` // unknown, full, policy, sender, suppressed
+	Reason     string `json:"reason"` // unknown, full, domain, policy, sender, suppressed
 	Code       string `json:"code"`
 	Message    string `json:"message"`
 	RetryAfter int    `json:"retryAfter"` // seconds
@@ -115,6 +115,8 @@ func (r endpointResult) recipient() (recipient, bool) {
 		return recipient{id: string(r.ID)}, true
 	case r.Status == "later" && r.Reason == "full":
 		said.meaning = fullMailbox
+	case r.Status == "later" && r.Reason == "domain":
+		said.meaning = slowDomain
 	case r.Status == "later":
 		said.meaning = laterAddress
 	case r.Status != "refused":

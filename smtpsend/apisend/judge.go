@@ -29,6 +29,7 @@ var (
 	unknownAddress = meaning{smtpsend.PhaseRcpt, 550, "5.1.1", smtpsend.Hard, smtpsend.ScopeRecipient, true}
 	fullMailbox    = meaning{smtpsend.PhaseRcpt, 452, "4.2.2", smtpsend.Soft, smtpsend.ScopeRecipient, false}
 	laterAddress   = meaning{smtpsend.PhaseRcpt, 450, "4.2.0", smtpsend.Soft, smtpsend.ScopeRecipient, false}
+	slowDomain     = meaning{smtpsend.PhaseRcpt, 450, "4.7.0", smtpsend.Throttle, smtpsend.ScopeDomain, false}
 	badAddress     = meaning{smtpsend.PhaseRcpt, 550, "5.1.3", smtpsend.Policy, smtpsend.ScopeRecipient, false}
 	badMessage     = meaning{smtpsend.PhaseDot, 554, "5.6.0", smtpsend.Policy, smtpsend.ScopeMessage, false}
 	tooLarge       = meaning{smtpsend.PhaseDot, 552, "5.3.4", smtpsend.Policy, smtpsend.ScopeMessage, false}

@@ -398,7 +398,7 @@ func (d *delivery) give(to []string, r recipient, err *smtpsend.Error) {
 
 // forAll returns an error that speaks for the recipients that are left, too; nil: the caller tries them.
 func (d *delivery) forAll(e *smtpsend.Error) *smtpsend.Error {
-	if e.Scope == smtpsend.ScopeRecipient || e.InDoubt {
+	if e.Scope == smtpsend.ScopeRecipient || e.Scope == smtpsend.ScopeDomain || e.InDoubt {
 		return nil
 	}
 	return e

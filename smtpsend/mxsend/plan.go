@@ -193,7 +193,8 @@ func judge(e *smtpsend.Error) (_ *smtpsend.Error, final bool) {
 	case e.Verdict == smtpsend.Auth:
 		out.Verdict = smtpsend.Soft
 	}
-	if e.Scope == smtpsend.ScopeAccount || e.Scope == smtpsend.ScopeConnection {
+	switch e.Scope {
+	case smtpsend.ScopeAccount, smtpsend.ScopeConnection, smtpsend.ScopeDomain:
 		out.Scope = smtpsend.ScopeDestination
 	}
 	if out.Verdict == smtpsend.Soft && out.RetryAfter == 0 && greylists(e) {

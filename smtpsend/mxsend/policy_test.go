@@ -151,7 +151,7 @@ func TestMemory(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		m.put(name, 2, now.Add(time.Minute))
 	}
-	if v, ok := m.get("d", now); len(m.kept) != 2 || !ok || v != 2 {
+	if v, ok := m.get("c", now); len(m.kept) != 2 || !ok || v != 2 {
 		t.Errorf("%d kept", len(m.kept))
 	}
 	if m.forget("d"); len(m.kept) != 1 {

@@ -1,11 +1,11 @@
 -- Admits a message in each scope, or makes a reservation in the first that is full.
 -- KEYS: limit:<scope> (hash) of each scope, in order
--- ARGV: test_now recipients scopes...
+-- ARGV: test_now scopes...
 --   test_now: empty for the clock of Redis
---   scopes: seven values of each scope, which the loop at the end names
+--   scopes: nine values of each scope, which the loop at the end names
 -- Answer: OK
 -- Answer: WAIT full at reason generations
---   full: number of the full scope, from 1   at: time of the reservation   reason: s, m, d or t   generations: of the scopes up to the full one
+--   full: number of the full scope, from 1   at: time of the reservation   reason: s, m, d or t   generations: of the scopes up to the full one; 0: it took nothing
 -- Atomic because two messages must never get the same reservation, and the rates of a scope count together or not at all.
 --
 -- The hash of a scope:
@@ -27,7 +27,7 @@ local windows = {
 }
 
 local now = clock(test_now)
-local n = tonumber(recipients)
+local n -- recipients of the message, in the scope that is looked at
 
 local function parse(text)
   local log = {}
@@ -193,7 +193,8 @@ local function save(s)
   expire(s.key, ends - now + LAPSE)
 end
 
--- pass admits the message in a scope: nothing when it did, otherwise when to come back and why.
+-- pass admits the message in a scope: nothing when it did, otherwise when to come back and why. A scope that takes last has taken nothing
+-- then: s.takes is when it would.
 local function pass(s, has, generation, at)
   if has ~= '' and generation == s.generation then
     if has == 'p' then return end
@@ -201,25 +202,43 @@ local function pass(s, has, generation, at)
     if at + LAPSE > now and flows(s) then return go(s) end
   end
   local at, reason = next_free(s)
+  if s.last_to_take and at <= now + SLACK then
+    s.takes = at
+    return
+  end
   reserve(s, at)
   if at <= now + SLACK then return go(s) end
   s.last = math.max(s.last, at)
   return at, reason
 end
 
--- For each scope: recipients per second, minute and day, and burst (0: not bounded); what the message has there ('': nothing, p: it has
--- passed the scope, b: a reservation), the generation of that and its time.
-local generations = {}
+-- For each scope: recipients per second, minute and day, and burst (0: not bounded); recipients of the message; 1 if it takes last, when all
+-- others admit the message, so that one which waits elsewhere takes nothing here; what the message has there ('': nothing, p: it has passed
+-- the scope, b: a reservation), the generation of that and its time.
+local generations, takers = {}, {}
 for full, key in ipairs(KEYS) do
-  local from = scopes + (full - 1) * 7
-  local second, minute, day, burst, has, generation, reserved_at = unpack(ARGV, from, from + 6)
+  local from = scopes + (full - 1) * 9
+  local second, minute, day, burst, count, last, has, generation, reserved_at = unpack(ARGV, from, from + 8)
   local s = open(key, second, minute, day, burst)
+  s.n, s.last_to_take = tonumber(count), last == '1'
+  n = s.n
   local at, reason = pass(s, has, tonumber(generation), tonumber(reserved_at))
-  save(s)
-  generations[full] = whole(s.generation)
+  if s.takes then
+    takers[#takers + 1] = s
+    generations[full] = '0'
+  else
+    save(s)
+    generations[full] = whole(s.generation)
+  end
   if at then
     at = whole(at)
     return WAIT
   end
+end
+for _, s in ipairs(takers) do
+  n = s.n
+  reserve(s, s.takes)
+  go(s)
+  save(s)
 end
 return OK

@@ -1,7 +1,8 @@
 -- Begins a pause of a scope.
--- KEYS[1] limit:<scope> (hash)   KEYS[2] limits:throttled (sorted set)   KEYS[3] limits:version
--- ARGV: test_now scope wait
+-- KEYS[1] limit:<scope> (hash)   KEYS[2] limits:throttled or limits:throttled:dest (sorted set)   KEYS[3] limits:version
+-- ARGV: test_now scope wait most
 --   test_now: empty for the clock of Redis   wait: that the relay asked for, in microseconds; 0 if it named none
+--   most: members that the set may have, beyond which the one that matters no longer first goes; 0: any number
 -- Answer: BEGUN pause strikes
 -- Answer: KNOWN pause strikes
 --   BEGUN: a new pause, or a longer one   KNOWN: nothing has changed   pause: its end   strikes: number of pauses in a row
@@ -30,6 +31,7 @@ if redis.call('PTTL', KEYS[1]) * 1000 < pause + OVER - now then expire(KEYS[1], 
 
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', whole(now))
 redis.call('ZADD', KEYS[2], whole(pause + OVER), scope)
+if tonumber(most) > 0 then redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -1 - most) end
 local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
 expire(KEYS[2], tonumber(last[2]) - now)
 redis.call('INCR', KEYS[3])
