@@ -12,6 +12,8 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/smtpsend/apisend"
@@ -21,7 +23,15 @@ import (
 var ErrLacking = errors.New("the provider's API has no such function")
 
 // Client speaks to the APIs of providers. It is safe for concurrent use.
-type Client struct{ sender *apisend.Sender }
+type Client struct {
+	sender *apisend.Sender
+
+	// Wait waits for the turn of a gateway whose lists are read, for tests; nil: by the clock
+	Wait func(ctx context.Context, d time.Duration) error
+
+	mu    sync.Mutex
+	turns map[string]time.Time // when the next request about a list may leave, by gateway
+}
 
 // New returns a client whose requests go over the connections of a sender.
 func New(s *apisend.Sender) *Client { return &Client{sender: s} }
