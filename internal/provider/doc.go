@@ -19,7 +19,8 @@
 //   - An element about several recipients becomes one event for each. If the provider names several and does
 //     not say which one it means, Recipient is empty and Candidates lists them: nobody is suppressed by a
 //     guess.
-//   - Each event has a Key that is the same each time the provider repeats the fact, to detect duplicates.
+//   - Each event has a Key that is the same each time the provider repeats the fact, to detect duplicates. An
+//     event of the provider's events API (package apiadmin) has the key that it has in a webhook.
 //   - Sizes, depth, counts and lengths are bounded. JSON with a duplicate key is refused: two readers could
 //     read two values. No body causes a panic.
 //

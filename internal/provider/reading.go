@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // reading collects the Batch of a body.
@@ -141,6 +142,9 @@ func (r *reading) finish(e Event, o object, nth int) Event {
 	e.Metadata = cleanMetadata(e.Metadata)
 	e.fillCodes()
 	switch {
+	case e.once():
+		e.Key = fingerprint(e.Kind, e.ProviderMessageID, strings.ToLower(e.Recipient))
+		nth = 0
 	case e.Key != "":
 		e.Key = clean(e.Key, maxID)
 	case e.EventID != "":
@@ -155,6 +159,21 @@ func (r *reading) finish(e Event, o object, nth int) Event {
 		e.Key += "#" + strconv.Itoa(nth)
 	}
 	return e
+}
+
+// once reports whether an event is known by its message and recipient: it happens once to both, and the
+// provider has no id of it that its webhooks and its events API share.
+func (e *Event) once() bool {
+	switch e.Provider {
+	case SendGrid, Mailjet, Brevo, Resend, Mandrill:
+	default:
+		return false
+	}
+	switch e.Kind {
+	case Delivered, Bounced, Dropped, Complained, Unsubscribed:
+		return e.ProviderMessageID != "" && e.Recipient != ""
+	}
+	return false
 }
 
 // fingerprint returns a hash of the content, as the id of an event without one.

@@ -63,13 +63,6 @@ func brevo() provider {
 				return answer{200, nil, object{"domains": objects(c.o.domains(), func(d string) any {
 					return object{"id": 1, "domain_name": d, "authenticated": true, "verified": true}
 				})}}
-			}},
-			route{"GET", "/v3/smtp/blockedContacts", func(c *call) answer {
-				all := c.o.dead()
-				return answer{200, nil, object{"count": len(all), "contacts": objects(all, func(a string) any {
-					return object{"email": a, "blockedAt": c.now.Format(time.RFC3339), "reason": object{
-						"code": "hardBounce", "message": "Hard bounced"}}
-				})}}
 			}}),
 		lost: func(_ *call, status int) answer {
 			return brevoError(status, "document_not_found", "Route not found")

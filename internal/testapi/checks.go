@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/mail"
@@ -196,27 +197,8 @@ func (o Options) inactive(addr string) (reason string, ok bool) {
 	return "", false
 }
 
-// suppressed returns one page of the suppression list: at most most addresses in the order of the alphabet,
-// after one of them. More follow if next isn't empty.
-func (o Options) suppressed(after string, most int) (page []string, next string) {
-	for a := range o.Inactive {
-		if a > after {
-			page = append(page, a)
-		}
-	}
-	slices.Sort(page)
-	if len(page) > most {
-		page = page[:most]
-		next = page[most-1]
-	}
-	return page, next
-}
-
-// dead returns the whole suppression list.
-func (o Options) dead() []string {
-	all, _ := o.suppressed("", len(o.Inactive))
-	return all
-}
+// dead returns the suppression list, in the order of the alphabet.
+func (o Options) dead() []string { return slices.Sorted(maps.Keys(o.Inactive)) }
 
 // domains returns the domains that the account may send from.
 func (o Options) domains() (all []string) {

@@ -37,17 +37,6 @@ func mailgun() provider {
 				return object{"domain": object{"name": c.o.Domain, "state": "active", "is_disabled": false},
 					"sending_dns_records": []any{record}, "receiving_dns_records": []any{}}
 			})},
-			route{"GET", "/v3/{}/bounces", mailgunDomain(func(c *call) any {
-				page, _ := c.o.suppressed(c.r.URL.Query().Get("address"), 1000)
-				next := c.URL + c.r.URL.Path + "?page=next"
-				if len(page) > 0 {
-					next += "&address=" + page[len(page)-1]
-				}
-				return object{"paging": object{"next": next}, "items": objects(page, func(a string) any {
-					return object{"address": a, "code": "550", "error": "No such mailbox",
-						"created_at": c.now.UTC().Format(http.TimeFormat)}
-				})}
-			})},
 		),
 		lost: func(_ *call, status int) answer {
 			return answer{200, map[string]string{"Content-Type": "text/plain"}, "Mailgun Magnificent API"}

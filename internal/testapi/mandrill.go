@@ -48,11 +48,6 @@ func mandrill() provider {
 					return object{"domain": d, "spf": ok, "dkim": ok, "valid_signing": true}
 				})}
 			}},
-			route{"POST", "/api/1.0/rejects/list.json", func(c *call) answer {
-				return answer{200, nil, objects(c.o.dead(), func(a string) any {
-					return object{"email": a, "reason": "hard-bounce", "expired": false}
-				})}
-			}},
 			route{"POST", "/api/1.0/webhooks/list.json", func(c *call) answer {
 				c.mu.Lock()
 				defer c.mu.Unlock()

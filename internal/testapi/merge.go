@@ -44,7 +44,7 @@ func merged[V any](all, own map[string]V) map[string]V {
 }
 
 // objects makes a list for an answer. It is never nil: an empty list is no null in JSON.
-func objects(list []string, make func(string) any) []any {
+func objects[T any](list []T, make func(T) any) []any {
 	out := []any{}
 	for _, one := range list {
 		out = append(out, make(one))

@@ -42,11 +42,13 @@ func (s *Server) Notify(ctx context.Context, to string, what Event, d Delivery) 
 	if !ok {
 		return 0, fmt.Errorf("no webhooks of %s can be made", s.Name)
 	}
-	body, err := json.Marshal(form(what, d, o.Now()))
+	header, now := http.Header{"Content-Type": {"application/json"}}, o.Now()
+	made := form(what, d, now)
+	s.record(what, d, now, made)
+	body, err := json.Marshal(made)
 	if err != nil {
 		return 0, err
 	}
-	header, now := http.Header{"Content-Type": {"application/json"}}, o.Now()
 	switch s.Name {
 	case "resend", "http":
 		err = signStandard(header, o.Secret, now, body)

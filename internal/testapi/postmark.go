@@ -38,8 +38,7 @@ func postmark() provider {
 			refusal: postmarkError(422, 600, "Url is required."),
 		}.routes(
 			route{"POST", "/email", postmarkSingle}, route{"POST", "/email/batch", postmarkBatch},
-			route{"GET", "/server", postmarkServer}, route{"GET", "/domains", postmarkDomains},
-			route{"GET", "/message-streams/{}/suppressions/dump", postmarkSuppressions}),
+			route{"GET", "/server", postmarkServer}, route{"GET", "/domains", postmarkDomains}),
 		lost: func(_ *call, status int) answer {
 			return answer{status, map[string]string{"Content-Type": "text/html"}, "<h1>Not Found</h1>"}
 		},
@@ -266,17 +265,4 @@ func postmarkDomains(c *call) answer {
 			"WeakDKIM": false, "ReturnPathDomainVerified": false, "ID": i + 1})
 	}
 	return answer{200, nil, object{"TotalCount": len(list), "Domains": list}}
-}
-
-func postmarkSuppressions(c *call) answer {
-	list := []any{}
-	for _, a := range c.o.dead() {
-		reason, _ := c.o.inactive(a)
-		if reason == "" {
-			reason = "HardBounce"
-		}
-		list = append(list, object{"EmailAddress": a, "SuppressionReason": reason, "Origin": "Recipient",
-			"CreatedAt": c.now.Format("2006-01-02T15:04:05-07:00")})
-	}
-	return answer{200, nil, object{"Suppressions": list}}
 }

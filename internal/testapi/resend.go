@@ -66,7 +66,7 @@ func resend() provider {
 			refusal: resendError(422, "missing_required_field", "Missing `endpoint` field."),
 		}.routes(
 			route{"POST", "/emails", resendSingle}, route{"POST", "/emails/batch", resendBatch},
-			route{"GET", "/domains", resendDomains}, route{"GET", "/suppressions", resendSuppressions}),
+			route{"GET", "/domains", resendDomains}),
 		lost: func(_ *call, status int) answer {
 			if status == http.StatusMethodNotAllowed {
 				return resendError(status, "method_not_allowed", "This endpoint does not support this method")
@@ -282,14 +282,4 @@ func resendDomains(c *call) answer {
 			"region": "us-east-1", "created_at": c.now.UTC().Format(time.RFC3339)})
 	}
 	return answer{200, nil, object{"object": "list", "has_more": false, "data": list}}
-}
-
-func resendSuppressions(c *call) answer {
-	page, next := c.o.suppressed(c.r.URL.Query().Get("after"), 100)
-	list := []any{}
-	for _, a := range page {
-		list = append(list, object{"object": "suppression", "id": a, "email": a, "origin": "bounce",
-			"created_at": c.now.UTC().Format(time.RFC3339)})
-	}
-	return answer{200, nil, object{"object": "list", "has_more": next != "", "data": list}}
 }

@@ -75,11 +75,6 @@ func sendgrid() provider {
 					return object{"id": 1, "domain": d, "valid": true, "legacy": false, "dns": object{}}
 				})}
 			}},
-			route{"GET", "/v3/suppression/{}", func(c *call) answer {
-				return answer{200, nil, objects(c.o.dead(), func(a string) any {
-					return object{"email": a, "created": c.now.Unix(), "reason": "550 5.1.1", "status": "5.1.1"}
-				})}
-			}},
 		),
 		lost: func(_ *call, status int) answer {
 			return sendgridError(status, strings.ToLower(http.StatusText(status)))

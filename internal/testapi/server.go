@@ -24,7 +24,8 @@ type Options struct {
 	Key    string // required from requests; default "key"
 	Secret string // ses, mailjet, http (signs requests), postmark (account token); default [DefaultSecret]
 
-	Restricted bool // resend: the key may only send
+	Restricted bool // resend: the key may only send; sendgrid: there is no events API, which is sold apart
+	PageSize   int  // most rows of a page of a list; default the provider's most
 
 	Region   string   // ses: the region that requests are signed for; default "eu-west-1"
 	Domain   string   // mailgun: the sending domain; default "mg.example.com"
@@ -83,6 +84,7 @@ type Server struct {
 	changed   chan struct{} // closed and replaced whenever something is delivered
 	keys      map[string]*keyed
 	hooks     []any // webhooks that were created
+	happened  []happened
 }
 
 // Start runs the API of a provider until the test ends. The name is a gateway's type, such as "postmark".
@@ -101,7 +103,7 @@ func Start(t testing.TB, name string, o Options) *Server {
 			*field = value
 		}
 	}
-	s := &Server{Name: name, provider: api(), options: o, closed: newChan(), changed: newChan(),
+	s := &Server{Name: name, provider: withLists(name, api()), options: o, closed: newChan(), changed: newChan(),
 		keys: map[string]*keyed{}}
 	s.http = httptest.NewUnstartedServer(s)
 	s.http.Listener = gate{s.http.Listener, s}

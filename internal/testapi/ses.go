@@ -73,16 +73,6 @@ func ses() provider {
 				return answer{200, nil, object{"VerifiedForSendingStatus": true, "VerificationStatus": "SUCCESS",
 					"DkimAttributes": object{"SigningEnabled": true, "Status": "SUCCESS"}}}
 			}},
-			{"GET", "/v2/email/suppression/addresses", func(c *call) answer {
-				page, next := c.o.suppressed(c.r.URL.Query().Get("NextToken"), 100)
-				body := object{"SuppressedDestinationSummaries": objects(page, func(a string) any {
-					return object{"EmailAddress": a, "Reason": "BOUNCE", "LastUpdateTime": c.now.Unix()}
-				})}
-				if next != "" {
-					body["NextToken"] = next
-				}
-				return answer{200, nil, body}
-			}},
 		},
 		lost: func(_ *call, status int) answer {
 			return sesError(status, "UnknownOperationException", "")

@@ -64,17 +64,6 @@ func sparkpost() provider {
 						"dkim_status": "valid", "spf_status": "valid", "compliance_status": "valid"}}
 				})}}
 			}},
-			route{"GET", "/api/v1/suppression-list", func(c *call) answer {
-				page, next := c.o.suppressed(c.r.URL.Query().Get("cursor"), 1000)
-				links := []any{}
-				if next != "" {
-					links = append(links, object{"rel": "next", "href": "/api/v1/suppression-list?cursor=" + next})
-				}
-				return answer{200, nil, object{"links": links, "total_count": len(c.o.Inactive),
-					"results": objects(page, func(a string) any {
-						return object{"recipient": a, "type": "transactional", "source": "Bounce Rule"}
-					})}}
-			}},
 		),
 		lost: func(_ *call, status int) answer {
 			return sparkpostError(status, "1600", "resource not found", "Resource not found")

@@ -62,7 +62,7 @@ var adapters = map[api.GatewayType]*adapter{
 // request is one request to an API.
 type request struct {
 	method string // empty: POST
-	path   string // with the query, after Target.Base; or a whole URL
+	path   string // with the query, after Target.Base
 	header http.Header
 	body   []byte
 	key    string // against duplicates; empty: none

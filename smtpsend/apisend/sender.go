@@ -146,7 +146,12 @@ func (x *exchange) checked() *refusal {
 	case x.ok():
 		return a.checked(x)
 	}
-	if said := a.read(x); said.refusal != nil && !said.unreadable {
+	return x.against()
+}
+
+// against returns what an answer without 2xx says.
+func (x *exchange) against() *refusal {
+	if said := x.adapter.read(x); said.refusal != nil && !said.unreadable {
 		return said.refusal
 	}
 	m, known := byStatus(x.status, true)
