@@ -170,6 +170,8 @@ var operations = slices.Concat(
 		named("getGateway", "Show a gateway", GetGateway),
 		named("updateGateway", "Change a gateway", UpdateGateway),
 		named("deleteGateway", "Delete a gateway that no account lists", DeleteGateway),
+		named("setGatewayWebhook", "Create or fix the webhook at a gateway's provider", SetGatewayWebhook),
+		named("listGatewayDomains", "List the sender domains that a gateway's provider knows", ListGatewayDomains),
 	),
 	about("DKIM",
 		named("putDomainKey", "Store the key of a domain; the answer has the DNS record to publish", PutDomainKey),

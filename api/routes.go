@@ -119,6 +119,10 @@ const (
 	UpdateGateway Call[GatewayPatch, GatewayUpdated] = "PUT /v1/gateway/edit/{gateway}"
 	// DeleteGateway deletes a gateway that no account lists.
 	DeleteGateway Fetch[GatewayDeleted] = "DELETE /v1/gateway/{gateway}"
+	// SetGatewayWebhook creates the webhook at a gateway's provider, or changes what is wrong with it.
+	SetGatewayWebhook Call[GatewayWebhookRequest, GatewayWebhook] = "POST /v1/gateway/{gateway}/webhook"
+	// ListGatewayDomains lists the sender domains that a gateway's provider knows.
+	ListGatewayDomains Fetch[GatewayDomains] = "GET /v1/gateway/{gateway}/domains"
 
 	// PutDomainKey stores the DKIM key of a domain, or replaces it. A masked privateKey ("******") keeps the old
 	// one.

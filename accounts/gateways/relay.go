@@ -203,6 +203,7 @@ func Rate(l api.Limits) limits.Rate {
 // found is a cached gateway.
 type found struct {
 	route   Relay
+	hook    Hook
 	missing bool
 	broken  error // why its secrets don't open
 }
@@ -252,5 +253,5 @@ func (s *Store) load(ctx context.Context, id string) (found, error) {
 	}
 	route := settings.Relay(record(id))
 	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Value.Warmup
-	return found{route: route}, nil
+	return found{route: route, hook: Hook{ProviderOf(settings.kind), settings.api.WebhookSecret}}, nil
 }

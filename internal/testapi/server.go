@@ -82,7 +82,7 @@ type Server struct {
 	delivered []Delivery
 	changed   chan struct{} // closed and replaced whenever something is delivered
 	keys      map[string]*keyed
-	hooks     []any // webhooks that were created
+	hooks     []object // webhooks that were created
 }
 
 // Start runs the API of a provider until the test ends. The name is a gateway's type, such as "postmark".
