@@ -242,6 +242,8 @@ type GatewayInfo struct {
 	LastError  *GatewayError `json:"lastError"`
 	Created    time.Time     `json:"created"`
 	Updated    time.Time     `json:"updated"`
+
+	Webhook *GatewayWebhook `json:"webhook,omitempty" doc:"Of the types with an API, as it was when it was last checked"`
 }
 
 // GatewayCreated is the response to a new gateway.
@@ -249,6 +251,8 @@ type GatewayCreated struct {
 	Gateway string `json:"gateway"`
 	State   string `json:"state" enum:"new,existing"`
 	Secret  string `json:"secret,omitempty" doc:"Of a gateway of type http without one: it signs the requests, and is shown only now"`
+
+	WebhookSecret string `json:"webhookSecret,omitempty" doc:"The api.webhookSecret that was made; it is shown only now"`
 }
 
 // GatewayUpdated is the response to a changed gateway.

@@ -46,7 +46,7 @@ type GatewaySource struct {
 // and which of them it needs, is in docs/gateways.md.
 type GatewayAPI struct {
 	Key        string `json:"key,omitempty" maxLength:"512" doc:"Key or token; with ses the id of the access key, absent for the credentials of the machine; masked in answers"`
-	Secret     string `json:"secret,omitempty" maxLength:"512" doc:"Secret key of ses and mailjet; with http the whsec_ secret that signs requests, made when absent; masked in answers"`
+	Secret     string `json:"secret,omitempty" maxLength:"512" doc:"Secret key of ses and mailjet; with postmark an account token, needed only to list domains; with http the whsec_ secret that signs requests, made when absent; masked in answers"`
 	Region     string `json:"region,omitempty" maxLength:"32" doc:"With ses a region such as eu-west-1, required; with mailgun, sendgrid and sparkpost us (the default) or eu"`
 	URL        string `json:"url,omitempty" maxLength:"2048" doc:"Base URL; required with http, otherwise the provider's own; https unless the host is this machine"`
 	Domain     string `json:"domain,omitempty" maxLength:"253" doc:"Sending domain; required with mailgun"`
@@ -55,4 +55,6 @@ type GatewayAPI struct {
 	Subaccount string `json:"subaccount,omitempty" maxLength:"256" doc:"Of sparkpost and mandrill"`
 	Sandbox    bool   `json:"sandbox,omitempty" doc:"The provider checks each message and delivers nothing; not with every type"`
 	Batch      int    `json:"batch,omitempty" minimum:"1" maximum:"500" doc:"Messages in one request, where the API takes several; the provider's most when absent"`
+
+	WebhookSecret string `json:"webhookSecret,omitempty" maxLength:"512" doc:"Proves that webhooks are this gateway's. With mailgun the webhook signing key, with ses the ARN of the SNS topic. With http (whsec_), postmark, mailjet, sparkpost and brevo a secret that is made when absent. With resend, mandrill and sendgrid the provider makes it. Masked in answers"`
 }

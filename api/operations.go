@@ -172,6 +172,8 @@ var operations = slices.Concat(
 		named("importProviderList", "Import the suppression list of a gateway's provider, in the background", ImportProviderList),
 		named("providerImport", "Show the progress of the import of a provider's suppression list", GetProviderImport),
 		named("deleteGateway", "Delete a gateway that no account lists", DeleteGateway),
+		named("setGatewayWebhook", "Create or fix the webhook at a gateway's provider", SetGatewayWebhook),
+		named("listGatewayDomains", "List the sender domains that a gateway's provider knows", ListGatewayDomains),
 	),
 	about("DKIM",
 		named("putDomainKey", "Store the key of a domain; the answer has the DNS record to publish", PutDomainKey),

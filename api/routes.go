@@ -124,6 +124,10 @@ const (
 	GetProviderImport Fetch[ProviderImport] = "GET /v1/gateway/{gateway}/suppressions/import"
 	// DeleteGateway deletes a gateway that no account lists.
 	DeleteGateway Fetch[GatewayDeleted] = "DELETE /v1/gateway/{gateway}"
+	// SetGatewayWebhook creates the webhook at a gateway's provider, or changes what is wrong with it.
+	SetGatewayWebhook Call[GatewayWebhookRequest, GatewayWebhook] = "POST /v1/gateway/{gateway}/webhook"
+	// ListGatewayDomains lists the sender domains that a gateway's provider knows.
+	ListGatewayDomains Fetch[GatewayDomains] = "GET /v1/gateway/{gateway}/domains"
 
 	// PutDomainKey stores the DKIM key of a domain, or replaces it. A masked privateKey ("******") keeps the old
 	// one.

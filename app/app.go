@@ -306,7 +306,7 @@ func (a *App) buildStores(context.Context) error {
 	a.guard = dialing.New(dialing.Options{AllowPrivate: c.Relays.AllowPrivate, Setting: "relays.allowPrivate",
 		Logger: a.log})
 	if a.gateways, err = gateways.New(a.db, a.ring, gateways.Options{Guard: a.guard, InUse: inUse(a),
-		Logger: a.log}); err != nil {
+		ServiceURL: func() string { return a.settings.Current().ServiceURL }, Logger: a.log}); err != nil {
 		return err
 	}
 	a.life.onRun("gateways", a.gateways.Run)
@@ -424,6 +424,7 @@ func (a *App) serverParts() server.Parts {
 		Submit: a.outbox.Intake.Submit, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Login: verifier{a.router, a.accounts, a.gateways, a.oauth, &a.verifying}.Verify, Access: a.access,
+		Admin: a.apiAdmin,
 		DNS: &provision.DNS{Resolver: a.resolver(), Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,
 			ServiceURL: func() string { return a.settings.Current().ServiceURL }},
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,

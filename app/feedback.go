@@ -29,7 +29,8 @@ func (a *App) buildFeedback(context.Context) error {
 		feedback.Parts{DB: a.db, Outbox: a.campaigns.Facts(), Suppression: a.suppressions, Tokens: a.signedTokens,
 			Account: a.accounts.Named},
 		feedback.Options{
-			Providers: providerSecrets(c.Providers), Sources: a.eventSources, Every: c.Reconcile.Mailgun.Every,
+			Providers: providerSecrets(c.Providers), Hook: a.hook, Sources: a.eventSources,
+			Every:        c.Reconcile.Mailgun.Every,
 			StoreAddress: a.cfg.Tracking.StoreAddress, KeepRaw: c.KeepRaw,
 			Pace: (&pace{count: a.outbox.Handled}).perSecond, Logger: a.log, Registry: a.metrics,
 		})
@@ -42,6 +43,12 @@ func (a *App) buildFeedback(context.Context) error {
 		a.life.onFollow("feedback", a.feedback.Run)
 	}
 	return a.buildBounces()
+}
+
+// hook implements feedback.Options.Hook.
+func (a *App) hook(ctx context.Context, gateway string) (provider.Name, string, error) {
+	h, err := a.gateways.Hook(ctx, gateway)
+	return h.Provider, h.Secret, err
 }
 
 // eventSources returns the events APIs to reconcile with: those of the gateways that have one, and that of

@@ -169,7 +169,7 @@ func TestBatchWithBrokenAndUnknown(t *testing.T) {
 		said("complained", "x@example.org", `"metadata":{"postroom_id":"01ARZ3NDEKTSV4RRFFQ69G5ZZZ"}`),
 		said("delivered", "ann@example.net", byEcho), said("opened", "ann@example.net", byEcho),
 	}, ",") + "]"
-	receipt, err := b.Provider(t.Context(), provider.Generic, b.request(body), b.now())
+	receipt, err := b.Provider(t.Context(), Origin{Provider: provider.Generic}, b.request(body), b.now())
 	if err != nil || receipt.Accepted != 5 || receipt.Ignored != 0 || receipt.Broken != 2 {
 		t.Fatalf("%+v, %v", receipt, err)
 	}

@@ -59,6 +59,9 @@ type Options struct {
 	// Providers are the secrets of each provider whose webhooks are accepted. provider.Options describes the
 	// secrets.
 	Providers map[provider.Name][]string
+	// Hook returns the provider of a gateway, and the secret that proves the gateway's own webhooks. Nil, or
+	// without a secret: none are accepted. An unknown gateway is a fault of kind NotFound.
+	Hook func(ctx context.Context, gateway string) (provider.Name, string, error)
 
 	// MaxFacts bounds the facts of a stream that wait, in all partitions together; zero: 100,000. Beyond it,
 	// providers are answered 503; of hits, the oldest are dropped.
@@ -128,9 +131,10 @@ type Feedback struct {
 	owner     lease.Lock // of the process that reconciles
 
 	mu      sync.Mutex
-	tries   map[string]int              // failures of entries that fail alone, by their id in the inbox
-	logged  map[provider.Name]time.Time // when a refusal of a provider was last logged
-	reading map[string]bool             // sources that were read, and whether they are being read now
+	tries   map[string]int       // failures of entries that fail alone, by their id in the inbox
+	logged  map[string]time.Time // when a refusal was last logged, by provider and gateway
+	hooks   map[string]hook      // by gateway
+	reading map[string]bool      // sources that were read, and whether they are being read now
 }
 
 // New returns a Feedback. An invalid secret is an error that names the provider.
@@ -143,13 +147,12 @@ func New(parts Parts, o Options) (*Feedback, error) {
 	f := &Feedback{
 		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry),
 		verifiers: map[provider.Name]*provider.Verifier{},
-		confirmer: confirmingClient(o.Transport), tries: map[string]int{}, logged: map[provider.Name]time.Time{},
-		reading: map[string]bool{},
-		owner:   lease.Lock{Client: parts.DB.Client(), Key: ownerKey(), Holder: rand.Text(), Length: claimFor},
+		confirmer: confirmingClient(o.Transport), tries: map[string]int{}, logged: map[string]time.Time{},
+		hooks: map[string]hook{}, reading: map[string]bool{},
+		owner: lease.Lock{Client: parts.DB.Client(), Key: ownerKey(), Holder: rand.Text(), Length: claimFor},
 	}
 	for name, secrets := range o.Providers {
-		v, err := provider.New(name, provider.Options{Secrets: secrets, Transport: o.Transport,
-			Bind: f.bind})
+		v, err := f.newVerifier(name, secrets...)
 		if err != nil {
 			return nil, fmt.Errorf("feedback.providers.%s: %w", name, err)
 		}

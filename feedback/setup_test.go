@@ -112,7 +112,7 @@ func (b *bundle) run() (stop func()) {
 // tell posts a body of the generic provider.
 func (b *bundle) tell(body string) error {
 	b.t.Helper()
-	_, err := b.Provider(b.t.Context(), provider.Generic, b.request(body), b.now())
+	_, err := b.Provider(b.t.Context(), Origin{Provider: provider.Generic}, b.request(body), b.now())
 	return err
 }
 

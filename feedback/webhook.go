@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -11,49 +12,103 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
+// Origin is who posts a webhook.
+type Origin struct {
+	Provider provider.Name
+	Gateway  string // whose own webhook it is; empty: that of the settings
+}
+
+// String is "postmark", or "postmark/shop" for a gateway.
+func (o Origin) String() string { return strings.TrimSuffix(string(o.Provider)+"/"+o.Gateway, "/") }
+
 // Provider handles a provider's webhook: it verifies the request, reads it, and puts its facts into the
 // inbox. They are in Redis when the error is nil.
 //
-// An unknown or unconfigured provider is a fault of kind NotFound. A request that is not proven is
-// Unauthorized. A body that is not the provider's is Invalid or TooLarge. If Redis is unreachable or the
-// inbox is full, the fault is Unavailable; for Brevo it is Limited, because Brevo drops the event after any
-// other answer.
-func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (
+// An unknown or unconfigured provider is a fault of kind NotFound, and so is an unknown gateway, or one of
+// another provider. A request that is not proven is Unauthorized. A body that is not the provider's is
+// Invalid or TooLarge. If Redis is unreachable or the inbox is full, the fault is Unavailable; for Brevo it
+// is Limited, because Brevo drops the event after any other answer.
+func (f *Feedback) Provider(ctx context.Context, from Origin, r provider.Request, now time.Time) (
 	api.FeedbackReceipt, error) {
-	receipt, err := f.take(ctx, name, r, now)
+	v, err := f.verifier(ctx, from)
+	if err != nil {
+		return api.FeedbackReceipt{}, from.later(err)
+	}
+	receipt, err := f.take(ctx, v, from.Provider, r, now)
 	if err == nil {
 		return receipt, nil
 	}
-	if _, known := f.verifiers[name]; known {
-		f.metrics.refused.WithLabelValues(string(name), refusalOf(err)).Inc()
-		f.logRefused(name, err, now)
-	}
-	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == fault.Unavailable && name == provider.Brevo {
-		later := fault.Wrap(err, fault.Limited, e.Code, "%s", e.Message)
-		later.RetryAfter = max(e.RetryAfter, time.Minute)
-		return api.FeedbackReceipt{}, later
-	}
-	return api.FeedbackReceipt{}, err
+	f.metrics.refused.WithLabelValues(string(from.Provider), refusalOf(err)).Inc()
+	f.logRefused(from, err, now)
+	return api.FeedbackReceipt{}, from.later(err)
 }
 
-// Takes reports whether webhooks of a provider are taken here. A caller that reads a body for Provider asks
-// first.
-func (f *Feedback) Takes(name provider.Name) bool {
-	_, ok := f.verifiers[name]
-	return ok
+// later makes the provider come again after an error that is ours: for Brevo it has to be Limited.
+func (o Origin) later(err error) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || e.Kind != fault.Unavailable || o.Provider != provider.Brevo {
+		return err
+	}
+	limited := fault.Wrap(err, fault.Limited, e.Code, "%s", e.Message)
+	limited.RetryAfter = max(e.RetryAfter, time.Minute)
+	return limited
 }
 
-// UnknownProvider is the fault of a provider whose webhooks are not taken.
-func UnknownProvider() error {
+// Takes returns nil if webhooks of an origin are taken here, and otherwise the fault of Provider. A caller
+// that reads a body for Provider asks first.
+func (f *Feedback) Takes(ctx context.Context, from Origin) error {
+	_, err := f.verifier(ctx, from)
+	return from.later(err)
+}
+
+// unknownProvider is the fault of a webhook that is not taken. It doesn't show whether the gateway exists.
+func unknownProvider() error {
 	return fault.New(fault.NotFound, "ProviderUnknown", "No webhooks of a provider of this name are taken here")
 }
 
-func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (
-	api.FeedbackReceipt, error) {
-	v, ok := f.verifiers[name]
-	if !ok {
-		return api.FeedbackReceipt{}, UnknownProvider()
+// hook is what proves the webhooks of a gateway. Its verifier is kept, because it keeps certificates.
+type hook struct {
+	name     provider.Name
+	secret   string
+	verifier *provider.Verifier
+}
+
+func (f *Feedback) newVerifier(name provider.Name, secrets ...string) (*provider.Verifier, error) {
+	return provider.New(name, provider.Options{Secrets: secrets, Transport: f.opts.Transport, Bind: f.bind})
+}
+
+// verifier returns what proves the webhooks of an origin.
+func (f *Feedback) verifier(ctx context.Context, from Origin) (*provider.Verifier, error) {
+	if from.Gateway == "" {
+		if v := f.verifiers[from.Provider]; v != nil {
+			return v, nil
+		}
+		return nil, unknownProvider()
 	}
+	if f.opts.Hook == nil {
+		return nil, unknownProvider()
+	}
+	name, secret, err := f.opts.Hook(ctx, from.Gateway)
+	switch {
+	case fault.Is(err, fault.NotFound), err == nil && (name != from.Provider || secret == ""):
+		return nil, unknownProvider()
+	case err != nil:
+		return nil, redisdb.Away(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h := f.hooks[from.Gateway]; h.name == name && h.secret == secret {
+		return h.verifier, nil
+	}
+	v, err := f.newVerifier(name, secret)
+	if err == nil {
+		f.hooks[from.Gateway] = hook{name, secret, v}
+	}
+	return v, err
+}
+
+func (f *Feedback) take(ctx context.Context, v *provider.Verifier, name provider.Name, r provider.Request,
+	now time.Time) (api.FeedbackReceipt, error) {
 	if err := v.Verify(ctx, r, now); err != nil {
 		return api.FeedbackReceipt{}, redisdb.Away(err)
 	}
@@ -102,15 +157,16 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 const logEvery = time.Minute
 
 // logRefused logs why a webhook is refused, for the operator who sets it up, at most once per logEvery.
-func (f *Feedback) logRefused(name provider.Name, err error, now time.Time) {
+func (f *Feedback) logRefused(from Origin, err error, now time.Time) {
 	f.mu.Lock()
-	last, logged := f.logged[name]
+	last, logged := f.logged[from.String()]
 	if logged = logged && now.Sub(last) < logEvery && !now.Before(last); !logged {
-		f.logged[name] = now
+		f.logged[from.String()] = now
 	}
 	f.mu.Unlock()
 	if !logged {
-		f.log.Warn("a webhook of a provider is refused", "provider", name, "code", fault.CodeOf(err), "error", err)
+		f.log.Warn("a webhook of a provider is refused", "provider", from.String(), "code", fault.CodeOf(err),
+			"error", err)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestWebhooksThatAreRefused(t *testing.T) {
 		{"no JSON", provider.Generic, b.request("hello"), fault.Invalid},
 		{"too large", provider.Generic, b.request(strings.Repeat(" ", provider.MaxBody+1)), fault.TooLarge},
 	} {
-		if _, err := b.Provider(t.Context(), row.of, row.request, b.now()); !fault.Is(err, row.kind) {
+		if _, err := b.Provider(t.Context(), Origin{Provider: row.of}, row.request, b.now()); !fault.Is(err, row.kind) {
 			t.Errorf("%s: %v, want %s", row.name, err, row.kind)
 		}
 	}
@@ -67,7 +67,7 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	var log bytes.Buffer
 	b := setup(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	refuse := func() {
-		if _, err := b.Provider(t.Context(), provider.Generic, provider.Request{
+		if _, err := b.Provider(t.Context(), Origin{Provider: provider.Generic}, provider.Request{
 			Header: http.Header{"X-Webhook-Token": {"a shared secret of somebody"}}, Body: []byte("{}")},
 			b.now()); err == nil {
 			t.Fatal("it was taken")
@@ -103,12 +103,12 @@ func TestRedisAway(t *testing.T) {
 	b := setupOn(t, testredis.Connect(t, redisdb.Options{URL: server.URL()}))
 	server.Kill()
 	body := said("delivered", "ann@example.net", byEcho)
-	_, err := b.Provider(t.Context(), provider.Generic, b.request(body), b.now())
+	_, err := b.Provider(t.Context(), Origin{Provider: provider.Generic}, b.request(body), b.now())
 	if !fault.Is(err, fault.Unavailable) {
 		t.Errorf("%v, want unavailable", err)
 	}
 	brevo := `{"event":"delivered","email":"ann@example.net","ts_epoch":1763719200000,"message-id":"<own@shop.example>"}`
-	_, err = b.Provider(t.Context(), provider.Brevo, b.request(brevo), b.now())
+	_, err = b.Provider(t.Context(), Origin{Provider: provider.Brevo}, b.request(brevo), b.now())
 	if !fault.Is(err, fault.Limited) {
 		t.Errorf("Brevo: %v, want limited", err)
 	}
@@ -117,7 +117,7 @@ func TestRedisAway(t *testing.T) {
 	}
 	server.Restart(t)
 	b.eventually("Redis is back", func() bool {
-		_, err := b.Provider(t.Context(), provider.Generic, b.request(body), b.now())
+		_, err := b.Provider(t.Context(), Origin{Provider: provider.Generic}, b.request(body), b.now())
 		return err == nil
 	})
 	b.run()
@@ -143,14 +143,14 @@ func TestTokensAreKnownToAllProcesses(t *testing.T) {
 	genuine := mailgunBody("the signing key of Mailgun", "token-1", "ann@example.net", one.now())
 	for range 2 {
 		for _, b := range []*bundle{one, other} {
-			if _, err := b.Provider(t.Context(), provider.Mailgun, provider.Request{Body: []byte(genuine)},
+			if _, err := b.Provider(t.Context(), Origin{Provider: provider.Mailgun}, provider.Request{Body: []byte(genuine)},
 				b.now()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	forged := strings.Replace(genuine, "ann@example.net", "victim@example.net", 1)
-	if _, err := other.Provider(t.Context(), provider.Mailgun, provider.Request{Body: []byte(forged)},
+	if _, err := other.Provider(t.Context(), Origin{Provider: provider.Mailgun}, provider.Request{Body: []byte(forged)},
 		other.now()); fault.CodeOf(err) != "TokenReused" {
 		t.Errorf("a forged event: %v", err)
 	}
@@ -276,7 +276,7 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			a.visited, a.answer = nil, row.status
-			receipt, err := b.Provider(t.Context(), provider.SES, a.confirmation(t, row.topic, row.subscribe, b.now()),
+			receipt, err := b.Provider(t.Context(), Origin{Provider: provider.SES}, a.confirmation(t, row.topic, row.subscribe, b.now()),
 				b.now())
 			if row.kind == "" && (err != nil || !receipt.Confirmed) || row.kind != "" && !fault.Is(err, row.kind) {
 				t.Errorf("%+v, %v; want %q", receipt, err, row.kind)
@@ -289,7 +289,7 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 	forged := a.confirmation(t, testTopic, visit, b.now())
 	forged.Body = []byte(strings.Replace(string(forged.Body), "You have chosen", "You have not chosen", 1))
 	a.visited = nil
-	if _, err := b.Provider(t.Context(), provider.SES, forged, b.now()); !fault.Is(err, fault.Unauthorized) ||
+	if _, err := b.Provider(t.Context(), Origin{Provider: provider.SES}, forged, b.now()); !fault.Is(err, fault.Unauthorized) ||
 		len(a.visited) > 0 {
 		t.Errorf("a forged one: %v, visited %v", err, a.visited)
 	}
@@ -319,7 +319,7 @@ func TestProvidersOwnWords(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
 		b := setup(t, func(o *Options) { o.KeepRaw = keep })
-		if _, err := b.Provider(t.Context(), provider.Generic,
+		if _, err := b.Provider(t.Context(), Origin{Provider: provider.Generic},
 			b.request(said("delivered", "ann@example.net", byEcho)), b.now()); err != nil {
 			t.Fatal(err)
 		}

@@ -24,15 +24,15 @@ type feedbackRoutes struct {
 	settings *settings.Settings
 }
 
-// providerHook handles the webhook of the provider in the path; without one, of the generic provider. It is
-// authenticated by the provider's signature, which covers the bytes of the body. So these are passed on
-// unchanged.
+// providerHook handles the webhook of the provider in the path; without one, of the generic provider. With a
+// gateway in the path it is that gateway's. It is authenticated by the provider's signature, which covers the
+// bytes of the body. So these are passed on unchanged.
 func (f feedbackRoutes) providerHook(c echo.Context) error {
-	name := provider.Name(c.Param("name"))
-	name = cmp.Or(name, provider.Generic)
-	if !f.feedback.Takes(name) { // before its body is read
+	from := feedback.Origin{Provider: cmp.Or(provider.Name(c.Param("name")), provider.Generic),
+		Gateway: c.Param("gateway")}
+	if err := f.feedback.Takes(c.Request().Context(), from); err != nil { // before its body is read
 		c.Response().Header().Set(echo.HeaderConnection, "close")
-		return feedback.UnknownProvider()
+		return err
 	}
 	memory, err := f.bodies.beginPublic(c, provider.MaxBody)
 	if err != nil {
@@ -48,7 +48,7 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 		return err
 	}
 	r := c.Request()
-	receipt, err := f.feedback.Provider(ctx, name, provider.Request{Header: r.Header, Query: r.URL.Query(),
+	receipt, err := f.feedback.Provider(ctx, from, provider.Request{Header: r.Header, Query: r.URL.Query(),
 		Body: body, Addresses: []string{strings.TrimSuffix(f.settings.Current().ServiceURL, "/") + r.RequestURI,
 			"https://" + r.Host + r.RequestURI, "http://" + r.Host + r.RequestURI}}, time.Now())
 	if err != nil {

@@ -13,6 +13,11 @@ type gatewayInput struct {
 
 func (in gatewayInput) id() string { return in.Gateway }
 
+type gatewayWebhookInput struct {
+	gatewayInput
+	optionalBody[api.GatewayWebhookRequest]
+}
+
 type updateGatewayInput struct {
 	gatewayInput
 	body[api.GatewayPatch]

@@ -27,6 +27,7 @@ import (
 	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/why"
+	"github.com/postroom/postroom/smtpsend/apiadmin"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -44,6 +45,7 @@ type Parts struct {
 	Documents  *search.Documents
 	// Login tries to log in to the relays that a request names or describes.
 	Login        func(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
+	Admin        *apiadmin.Client // asks the providers' APIs
 	DNS          *provision.DNS
 	Senders      *senders.Proofs
 	Access       *access.Access
@@ -70,7 +72,8 @@ type Parts struct {
 // Provision returns what changes accounts and gateways.
 func (p Parts) Provision() *provision.Provisioner {
 	return &provision.Provisioner{Accounts: p.Accounts, Gateways: p.Gateways, OAuth: p.OAuth, Outbox: p.Outbox,
-		Tokens: p.Access, People: p.People, Templates: p.Templates, DNS: p.DNS, Login: p.Login}
+		Tokens: p.Access, People: p.People, Templates: p.Templates, DNS: p.DNS, Login: p.Login,
+		Admin: p.Admin}
 }
 
 // State is the health of the instance. Package app implements it.

@@ -126,6 +126,9 @@ func (s *Server) senderRoutes() []group {
 			get(api.GetProviderImport, scope, byID[gatewayInput](unbound(p.Provider.Progress))),
 			on(api.DeleteGateway, scope, changes("gateway", "gateway"),
 				byID[gatewayInput](unbound(changed.DeleteGateway))),
+			on(api.SetGatewayWebhook, scope, changes("gateway", "gateway"),
+				byIDAndBody[gatewayWebhookInput](unboundChange(changed.SetWebhook))),
+			get(api.ListGatewayDomains, scope, byID[gatewayInput](unbound(changed.GatewayDomains))),
 		}},
 		{"DKIM", "The keys that sign the mail of a domain.", []route{
 			on(api.PutDomainKey, scope, changes("dkim", "domain"), keys.putDomainKey),
@@ -267,6 +270,8 @@ func (s *Server) publicRoutes() []group {
 			plainPost("/webhooks/provider", feedback.providerHook),
 			plainPost("/webhooks/provider/{name}", feedback.providerHook),
 			hookExists("/webhooks/provider/{name}"),
+			plainPost("/webhooks/provider/{name}/{gateway}", feedback.providerHook),
+			hookExists("/webhooks/provider/{name}/{gateway}"),
 		}},
 		{"Unsubscribe", "The pages for recipients.", []route{
 			plain("/unsubscribe", public(), unsubscribes.askUnsubscribe),

@@ -46,6 +46,7 @@ func functions(static *files) template.FuncMap {
 		"percent":  func(share float64) float64 { return 100 * share },
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,
+		"valid":    valid,
 		"happened": happened, "details": detailsOf,
 		"runReason": runReason, "digestAt": digestPath,
 		"digestNav": func(at, account string) map[string]string {

@@ -48,6 +48,7 @@ func apiGroups(kind api.GatewayType) []formGroup {
 	for _, f := range []formField{
 		{Name: "api.key", Label: "Key", Kind: "secret", Most: 512, Hint: kept},
 		{Name: "api.secret", Label: "Secret", Kind: "secret", Most: 512, Hint: kept},
+		{Name: "api.webhookSecret", Label: "Secret of webhooks", Kind: "secret", Most: 512, Hint: kept},
 		{Name: "api.region", Label: "Region", Most: 32, Placeholder: "us"},
 		{Name: "api.domain", Label: "Sending domain", Placeholder: "mg.example.com"},
 		{Name: "api.url", Label: "URL", Most: 2048, Placeholder: "that of the provider"},
@@ -70,6 +71,10 @@ func apiGroups(kind api.GatewayType) []formGroup {
 			f.Label, f.Hint = "Access key", "Empty: the credentials of the machine."
 		case kind == api.GatewaySES && name == "region":
 			f.Placeholder = "eu-west-1"
+		case name == "webhookSecret":
+			f.Hint = hookHint(kind)
+		case kind == api.GatewayPostmark && name == "secret":
+			f.Label, f.Hint = "Account token", "Only to list domains. Empty: the stored one stays, if there is one."
 		case kind == api.GatewayHTTP && name == "secret":
 			f.Hint = "Signs the requests, as Standard Webhooks. Empty: one is made, or the stored one stays."
 		case kind == api.GatewayHTTP && name == "url":
@@ -87,4 +92,28 @@ func apiGroups(kind api.GatewayType) []formGroup {
 				Hint: "Its password is shown as ******, which keeps it."},
 		}},
 	}
+}
+
+// hookHint says where the secret of webhooks comes from.
+func hookHint(kind api.GatewayType) string {
+	switch kind {
+	case api.GatewayMailgun:
+		return "The HTTP webhook signing key in Mailgun’s console. Empty: the stored one stays."
+	case api.GatewaySES:
+		return "The ARN of the SNS topic. Empty: the stored one stays."
+	case api.GatewayResend, api.GatewaySendGrid, api.GatewayMandrill:
+		return "The provider makes it when you create the webhook. Empty: the stored one stays."
+	}
+	return "Proves that reports are the provider’s. Empty: one is made, or the stored one stays."
+}
+
+// valid says whether a DNS record is valid; nil: the provider doesn't tell.
+func valid(v *bool) string {
+	switch {
+	case v == nil:
+		return "–"
+	case *v:
+		return "yes"
+	}
+	return "no"
 }

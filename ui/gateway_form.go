@@ -19,8 +19,10 @@ type gatewayView struct {
 	Form  form
 	Tried *trial // nil: it was not tried now
 
-	Lists  bool                // the provider's suppression list can be read
-	Import *api.ProviderImport // of that list; nil: there was none
+	Lists   bool                // the provider's suppression list can be read
+	Import  *api.ProviderImport // of that list; nil: there was none
+	Domains []api.GatewayDomain // nil: the provider was not asked now
+	Refused string              // why it didn't list its domains
 }
 
 // trial is the result of a login to a relay.
@@ -132,6 +134,7 @@ func readGateway(v url.Values, old api.Gateway) (api.Gateway, error) {
 		was := *cmp.Or(old.API, &api.GatewayAPI{})
 		g.API = cmp.Or(g.API, &api.GatewayAPI{})
 		g.API.Key, g.API.Secret = r.secret("api.key", was.Key), r.secret("api.secret", was.Secret)
+		g.API.WebhookSecret = r.secret("api.webhookSecret", was.WebhookSecret)
 	} else if g.API = nil; g.Type == api.GatewayMX {
 		g.MX = r.direct()
 	} else {
@@ -286,6 +289,33 @@ func (u *UI) verifyGateway(w http.ResponseWriter, r *http.Request, info api.Gate
 	}
 	tried := triedRelay(info.Gateway.Gateway, got.SMTP)
 	return u.showGateway(w, r, gatewayView{GatewayInfo: info, Tried: &tried}, gatewayValues(info.Gateway), nil)
+}
+
+// setGatewayHook creates the webhook at a gateway's provider, or fixes it.
+func (u *UI) setGatewayHook(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	back := "/gateways/" + url.PathEscape(id)
+	h, err := u.Provision().SetWebhook(r.Context(), id, api.GatewayWebhookRequest{})
+	switch {
+	case err != nil:
+		return undone(w, r, back, err)
+	case h.State != api.HookOK:
+		return undone(w, r, back, fault.New(fault.Conflict, "WebhookNotSet", "%s", h.Error))
+	}
+	return done(w, r, back, "The provider reports to %s.", h.URL)
+}
+
+// gatewayDomains shows the sender domains that a gateway's provider knows. It changes nothing.
+func (u *UI) gatewayDomains(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
+	view := gatewayView{GatewayInfo: info}
+	got, err := u.Provision().GatewayDomains(r.Context(), info.Gateway.Gateway)
+	if err != nil && !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	if view.Domains = got.Domains; err != nil {
+		view.Refused = err.Error()
+	}
+	return u.showGateway(w, r, view, gatewayValues(info.Gateway), nil)
 }
 
 func (u *UI) deleteGateway(w http.ResponseWriter, r *http.Request) error {

@@ -177,6 +177,8 @@ func (t table) accountRoutes() {
 	t.changes("POST /gateways/{id}", "gateway", t.onGateway(t.changeGateway))
 	t.closed("POST /gateways/{id}/verify", t.onGateway(t.verifyGateway))
 	t.changes("POST /gateways/{id}/suppressions", "gateway", t.onGateway(t.importProviderList))
+	t.changes("POST /gateways/{id}/webhook", "gateway", t.setGatewayHook)
+	t.closed("POST /gateways/{id}/domains", t.onGateway(t.gatewayDomains))
 	t.changes("POST /gateways/{id}/delete", "gateway", t.deleteGateway)
 }
 

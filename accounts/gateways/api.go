@@ -39,11 +39,17 @@ func (s *Settings) target(id, record string, l api.Limits) apisend.Target {
 // apiSecrets are the secrets of an API, by pointer, with where they go. A key that was stored is not sent to
 // another provider, region, host or domain.
 func (s *Settings) apiSecrets(a *api.GatewayAPI) []records.Secret {
-	goes := []records.Place{{Field: "type", Value: string(s.kind)}, {Field: "api.region", Value: s.api.Region},
+	goes := s.apiPlace()
+	return []records.Secret{{Field: "api.key", Value: &a.Key, Goes: goes},
+		{Field: "api.secret", Value: &a.Secret, Goes: goes},
+		{Field: "api.webhookSecret", Value: &a.WebhookSecret, Goes: goes}}
+}
+
+// apiPlace returns where the secrets of an API go.
+func (s *Settings) apiPlace() []records.Place {
+	return []records.Place{{Field: "type", Value: string(s.kind)}, {Field: "api.region", Value: s.api.Region},
 		{Field: "api.url", Value: origin(s.api.URL)}, {Field: "api.domain", Value: strings.ToLower(s.api.Domain)},
 		{Field: "proxy", Value: origin(s.proxy)}}
-	return []records.Secret{{Field: "api.key", Value: &a.Key, Goes: goes},
-		{Field: "api.secret", Value: &a.Secret, Goes: goes}}
 }
 
 // apiFields says which fields of api.GatewayAPI a type has, and which of them it needs.
@@ -51,16 +57,17 @@ type apiFields struct{ needs, has []string }
 
 // apiTypes is the table of docs/gateways.md.
 var apiTypes = map[api.GatewayType]apiFields{
-	api.GatewayHTTP:      {[]string{"url"}, []string{"secret", "sandbox"}},
-	api.GatewaySES:       {[]string{"region"}, []string{"key", "secret", "url", "pool"}},
-	api.GatewaySendGrid:  {[]string{"key"}, []string{"region", "url", "pool", "sandbox"}},
-	api.GatewayMailgun:   {[]string{"key", "domain"}, []string{"region", "url", "sandbox"}},
-	api.GatewayPostmark:  {[]string{"key"}, []string{"url", "stream", "batch"}},
-	api.GatewayMailjet:   {[]string{"key", "secret"}, []string{"url", "sandbox", "batch"}},
-	api.GatewaySparkPost: {[]string{"key"}, []string{"region", "url", "pool", "subaccount", "sandbox"}},
-	api.GatewayBrevo:     {[]string{"key"}, []string{"url", "sandbox"}},
-	api.GatewayResend:    {[]string{"key"}, []string{"url", "batch"}},
-	api.GatewayMandrill:  {[]string{"key"}, []string{"url", "pool", "subaccount"}},
+	api.GatewayHTTP:     {[]string{"url"}, []string{"secret", "sandbox", "webhookSecret"}},
+	api.GatewaySES:      {[]string{"region"}, []string{"key", "secret", "url", "pool", "webhookSecret"}},
+	api.GatewaySendGrid: {[]string{"key"}, []string{"region", "url", "pool", "sandbox", "webhookSecret"}},
+	api.GatewayMailgun:  {[]string{"key", "domain"}, []string{"region", "url", "sandbox", "webhookSecret"}},
+	api.GatewayPostmark: {[]string{"key"}, []string{"secret", "url", "stream", "batch", "webhookSecret"}},
+	api.GatewayMailjet:  {[]string{"key", "secret"}, []string{"url", "sandbox", "batch", "webhookSecret"}},
+	api.GatewaySparkPost: {[]string{"key"}, []string{"region", "url", "pool", "subaccount", "sandbox",
+		"webhookSecret"}},
+	api.GatewayBrevo:    {[]string{"key"}, []string{"url", "sandbox", "webhookSecret"}},
+	api.GatewayResend:   {[]string{"key"}, []string{"url", "batch", "webhookSecret"}},
+	api.GatewayMandrill: {[]string{"key"}, []string{"url", "pool", "subaccount", "webhookSecret"}},
 }
 
 var awsRegion = regexp.MustCompile(`^[a-z]{2,3}(-[a-z]+)+-[0-9]{1,2}$`)
@@ -74,7 +81,8 @@ func (s *Settings) checkAPI(f *Faults) {
 	}
 	a := s.api
 	values := map[string]string{"key": a.Key, "secret": a.Secret, "region": a.Region, "url": a.URL,
-		"domain": a.Domain, "stream": a.Stream, "pool": a.Pool, "subaccount": a.Subaccount}
+		"domain": a.Domain, "stream": a.Stream, "pool": a.Pool, "subaccount": a.Subaccount,
+		"webhookSecret": a.WebhookSecret}
 	set := map[string]bool{"sandbox": a.Sandbox, "batch": a.Batch != 0}
 	for name, value := range values {
 		set[name] = value != ""
@@ -93,6 +101,7 @@ func (s *Settings) checkAPI(f *Faults) {
 		}
 	}
 	s.checkAPIPlace(f)
+	s.checkHookSecret(f)
 	if s.kind == api.GatewayHTTP && a.Secret != "" && a.Secret != records.Mask {
 		if _, err := standardwebhooks.NewWebhook(a.Secret); err != nil || !strings.HasPrefix(a.Secret, "whsec_") {
 			f.Add("api.secret", "must be whsec_ and the base64 of 24 to 64 bytes")
@@ -186,13 +195,14 @@ func withSecret(g api.Gateway) (with api.Gateway, made string) {
 	if g.Type != api.GatewayHTTP || g.API != nil && g.API.Secret != "" {
 		return g, ""
 	}
-	a := api.GatewayAPI{}
-	if g.API != nil {
-		a = *g.API
-	}
+	g.API = clone(cmp.Or(g.API, &api.GatewayAPI{}))
+	g.API.Secret = standardSecret()
+	return g, g.API.Secret
+}
+
+// standardSecret makes a secret of Standard Webhooks.
+func standardSecret() string {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
-	a.Secret = "whsec_" + base64.StdEncoding.EncodeToString(raw)
-	g.API = &a
-	return g, a.Secret
+	return "whsec_" + base64.StdEncoding.EncodeToString(raw)
 }

@@ -16,6 +16,8 @@ var lua embed.FS
 
 var metScript = redisdb.NewScript[met, bool]("gateways/met", redisdb.Source(lua, "met.lua"))
 
+var hookScript = redisdb.NewScript[hooked, bool]("gateways/hook", redisdb.Source(lua, "hook.lua"))
+
 // stored is the record of a gateway.
 type stored = records.Record[api.Gateway]
 
@@ -33,6 +35,7 @@ func record(id string) string { return "gateway:" + id }
 func (s *Store) info(g *stored) api.GatewayInfo {
 	info := api.GatewayInfo{Gateway: g.Value, State: stateUnset, Created: g.Created, Updated: g.Updated}
 	readState(&info, g.State, s.now())
+	info.Webhook = s.readHook(g)
 	return info
 }
 

@@ -205,6 +205,7 @@ func Rate(l api.Limits) limits.Rate {
 // found is a cached gateway.
 type found struct {
 	route   Relay
+	hook    Hook
 	missing bool
 	broken  error // why its secrets don't open
 }
@@ -255,5 +256,5 @@ func (s *Store) load(ctx context.Context, id string) (found, error) {
 	route := settings.Relay(record(id))
 	route.Gateway, route.Rate, route.Warmup = id, Rate(settings.Limits()), g.Value.Warmup
 	route.Destinations = NewDestinations(settings.kind, settings.perDomain)
-	return found{route: route}, nil
+	return found{route: route, hook: Hook{ProviderOf(settings.kind), settings.api.WebhookSecret}}, nil
 }

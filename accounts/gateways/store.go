@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// Guard judges the hosts that gateways and accounts name. Nil: it permits private addresses.
 	Guard *dialing.Guard
+	// ServiceURL returns the public address, which webhooks are posted to. Nil, or empty: there is none.
+	ServiceURL func() string
 	// InUse refuses to delete what something needs. Nil: nothing does.
 	InUse records.InUse
 	// Logger gets failures to store results of attempts. Nil: nothing is logged.
@@ -35,6 +37,7 @@ type Store struct {
 	store  *records.Store[api.Gateway]
 	log    *slog.Logger
 	now    func() time.Time
+	public func() string // Options.ServiceURL
 
 	routes *redisdb.Cache[found]
 
@@ -53,7 +56,11 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	o.Guard = cmp.Or(o.Guard, dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger}))
-	s := &Store{client: db.Client(), guard: o.Guard, log: o.Logger, now: o.Now, uses: map[string]*use{}}
+	if o.ServiceURL == nil {
+		o.ServiceURL = func() string { return "" }
+	}
+	s := &Store{client: db.Client(), guard: o.Guard, log: o.Logger, now: o.Now, public: o.ServiceURL,
+		uses: map[string]*use{}}
 	s.store = newStore(db, ring, records.Options[api.Gateway]{Forget: s.forget, Now: o.Now,
 		InUse: o.InUse})
 	s.routes = redisdb.NewCache[found](db, s.store.VersionKey(), nil)
@@ -68,8 +75,12 @@ func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, 
 		return api.GatewayCreated{}, err
 	}
 	g.Warmup = s.begun(g.Warmup)
-	state, err := s.store.Create(ctx, g.Gateway, func(*stored) (api.Gateway, error) { return g, nil })
-	return api.GatewayCreated{Gateway: g.Gateway, State: state, Secret: secret}, err
+	made := ""
+	state, err := s.store.Create(ctx, g.Gateway, func(old *stored) (next api.Gateway, err error) {
+		next, made = withHookSecret(old, g)
+		return next, nil
+	})
+	return api.GatewayCreated{Gateway: g.Gateway, State: state, Secret: secret, WebhookSecret: made}, err
 }
 
 // Update changes the fields of a patch; tls, oauth2 and limits are replaced as a whole. Unknown gateway:
@@ -82,6 +93,7 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 				Message: "can't be changed; add another gateway"}})
 		}
 		g.Warmup = s.begun(g.Warmup)
+		g, _ = withHookSecret(old, g)
 		return g, s.Check(g)
 	})
 	return api.GatewayUpdated{Gateway: id}, err

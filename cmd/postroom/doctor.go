@@ -97,8 +97,8 @@ func (d *doctorCmd) checks(settings *config.Loaded) []check {
 	if d.Quick {
 		return []check{x.ready}
 	}
-	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.direct, x.troubles, x.search,
-		x.public, x.dns}
+	return []check{x.data, x.redis, x.ready, x.api, x.relay, x.accounts, x.gateways, x.direct, x.troubles,
+		x.search, x.public, x.dns}
 }
 
 // exam is the state that the checks share.

@@ -18,6 +18,9 @@ func gatewayVerbs() []verb {
 		{name: "verify", help: "Try to log in to a gateway, without sending anything.", run: asks(gatewayVerify)},
 		{name: "suppressions", help: "Import the suppression list of a gateway's provider.",
 			run: &gatewaySuppressionsCmd{}},
+		{name: "webhook", help: "Create the webhook at a gateway's provider, or fix it.", run: &gatewayHookCmd{}},
+		{name: "domains", help: "List the sender domains that a gateway's provider knows.",
+			run: asks(gatewayDomains)},
 		{name: "delete", help: "Delete a gateway that no account lists.", run: &deleteCmd[api.GatewayDeleted]{
 			route: api.DeleteGateway, what: "gateway", consequence: " for good",
 		}},
@@ -82,6 +85,7 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 		g.fact("warm-up", fmt.Sprintf("%g a day at first%s, then × %g each day", w.PerDay, began,
 			cmp.Or(w.Growth, 1.5)))
 	}
+	hookFacts(&g, info.Webhook, now)
 	g.fact("state", info.State)
 	g.fact("deliveries", fmt.Sprint(info.Deliveries))
 	g.fact("last use", orNever(info.LastUse, now))
@@ -151,6 +155,7 @@ type gatewayAddCmd struct {
 	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
 	Type     string `placeholder:"TYPE" help:"How it is spoken to: smtp, http (an endpoint of your own), ses, sendgrid, mailgun, postmark, mailjet, sparkpost, brevo, resend or mandrill, or mx, straight to the recipients' servers. Default: smtp."`
 	NoVerify bool   `help:"Do not try to log in first."`
+	Webhook  bool   `help:"With the API of a provider: create its webhook too. Default: you are asked."`
 	apiFlags
 	warmupFlags
 	relayFlags

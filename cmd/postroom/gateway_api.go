@@ -17,7 +17,8 @@ import (
 // apiFlags are the access to the API of a provider. No key is taken as an argument: others see arguments.
 type apiFlags struct {
 	KeyFile    string   `group:"api" placeholder:"FROM" help:"Where the key is: a file, env:NAME, or - for standard input. Default: you are asked for it."`
-	SecretFile string   `group:"api" placeholder:"FROM" help:"Where the secret is, of ses, mailjet and http."`
+	SecretFile string   `group:"api" placeholder:"FROM" help:"Where the secret is, of ses, mailjet and http; of postmark an account token, to list domains."`
+	HookFile   string   `name:"webhook-secret-file" group:"api" placeholder:"FROM" help:"Where the secret of its webhooks is: the signing key of mailgun, the ARN of the topic of ses. Default: Postroom or the provider makes it."`
 	Region     *string  `group:"api" placeholder:"NAME" help:"With ses a region such as eu-west-1; with mailgun, sendgrid and sparkpost us or eu."`
 	URL        *string  `name:"api-url" group:"api" placeholder:"URL" help:"Base URL. Required with http; otherwise that of the provider."`
 	Domain     *string  `group:"api" placeholder:"DOMAIN" help:"Sending domain, with mailgun."`
@@ -37,7 +38,8 @@ func (f apiFlags) over(old *api.GatewayAPI, con *console) (*api.GatewayAPI, erro
 	for _, secret := range []struct {
 		into       *string
 		flag, from string
-	}{{&a.Key, "--key-file", f.KeyFile}, {&a.Secret, "--secret-file", f.SecretFile}} {
+	}{{&a.Key, "--key-file", f.KeyFile}, {&a.Secret, "--secret-file", f.SecretFile},
+		{&a.WebhookSecret, "--webhook-secret-file", f.HookFile}} {
 		if secret.from == "" {
 			continue
 		}
@@ -113,10 +115,10 @@ func (g *gatewayAddCmd) addAPI(s *session) error {
 		Limits: settings.limits, Proxy: settings.Proxy, LocalAddress: settings.LocalAddress,
 		SMTPEhloName: settings.SMTPEhloName, Warmup: g.warmupFlags.over(nil)}
 	answer, err := api.CreateGateway.Do(s, s.client, next)
-	if err == nil && answer.Secret != "" {
-		defer s.say("its requests are signed with %s; this is shown only now", answer.Secret)
+	if err != nil {
+		return err
 	}
-	return s.said(answer, err, "gateway %s: %s", answer.Gateway, created[answer.State])
+	return g.added(s, answer)
 }
 
 // askMissing asks on the terminal for what the type needs and no flag gave. Without a terminal the server

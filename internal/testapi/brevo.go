@@ -49,10 +49,7 @@ func brevo() provider {
 			return brevoError(http.StatusUnauthorized, "unauthorized", "Key not found"),
 				c.r.Header.Get("Api-Key") == c.o.Key
 		},
-		routes: hooks{list: "/v3/webhooks", create: "/v3/webhooks", id: "id", url: "url", listed: in("webhooks"),
-			created: func(_ *call, h object) answer { return answer{201, nil, object{"id": h["id"]}} },
-			refusal: brevoError(400, "missing_parameter", "url is missing"),
-		}.routes(
+		routes: brevoHooks.routes(
 			route{"POST", "/v3/smtp/email", brevoSend},
 			route{"GET", "/v3/account", func(*call) answer {
 				return answer{200, nil, object{"email": "owner@example.com", "plan": []any{object{

@@ -282,34 +282,6 @@ func (s *Server) release(key string) {
 	}
 }
 
-// hooks describes how webhooks are listed and created.
-type hooks struct {
-	list, create string // paths
-	id, url      string // names of fields
-	listed       func([]any) any
-	created      func(*call, object) answer
-	refusal      answer // without a URL
-}
-
-// routes returns the two operations, and others.
-func (h hooks) routes(others ...route) []route {
-	return append(others, route{"GET", h.list, func(c *call) answer {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return answer{200, nil, h.listed(append([]any{}, c.hooks...))} // an empty list is no null
-	}}, route{"POST", h.create, func(c *call) answer {
-		var hook object
-		if c.decode(&hook, true) != nil || hook[h.url] == nil {
-			return h.refusal
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		hook[h.id] = len(c.hooks) + 1
-		c.Server.hooks = append(c.Server.hooks, hook)
-		return h.created(c, hook)
-	}})
-}
-
 // in puts a list into an object.
 func in(name string) func([]any) any {
 	return func(list []any) any { return object{name: list} }

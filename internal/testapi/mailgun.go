@@ -19,17 +19,7 @@ func mailgun() provider {
 			return answer{http.StatusUnauthorized, map[string]string{"Content-Type": "text/html"}, "Forbidden"},
 				user == "api" && key == c.o.Key
 		},
-		routes: hooks{list: "/v3/domains/{}/webhooks", create: "/v3/domains/{}/webhooks", id: "id", url: "url",
-			listed: func(all []any) any {
-				byID := object{}
-				for _, h := range all {
-					byID[fmt.Sprint(h.(object)["id"])] = object{"urls": h.(object)["url"]}
-				}
-				return object{"webhooks": byID}
-			},
-			created: func(_ *call, h object) answer { return answer{200, nil, object{"webhook": h}} },
-			refusal: mailgunError(400, "url is required"),
-		}.routes(
+		routes: mailgunHooks.routes(
 			route{"POST", "/v3/{}/messages.mime", mailgunSend}, route{"POST", "/v3/{}/messages", mailgunSend},
 			route{"GET", "/v4/domains/{}", mailgunDomain(func(c *call) any {
 				record := object{"record_type": "TXT", "name": c.o.Domain, "valid": "valid", "is_active": true,

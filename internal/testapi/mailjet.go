@@ -29,13 +29,7 @@ func mailjet() provider {
 			return answer{http.StatusUnauthorized, map[string]string{"Content-Type": "text/plain"}, ""},
 				user == c.o.Key && password == c.o.Secret
 		},
-		routes: hooks{list: "/v3/REST/eventcallbackurl", create: "/v3/REST/eventcallbackurl", id: "ID", url: "Url",
-			listed: mailjetList,
-			created: func(_ *call, h object) answer {
-				return answer{http.StatusCreated, nil, mailjetList([]any{h})}
-			},
-			refusal: mailjetError("mj-0003", "Missing mandatory property."),
-		}.routes(
+		routes: mailjetHooks.routes(
 			route{"POST", "/v3.1/send", mailjetSend},
 			route{"GET", "/v3/REST/sender", func(c *call) answer {
 				return answer{200, nil, mailjetList(objects(c.o.Verified, func(v string) any {

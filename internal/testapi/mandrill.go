@@ -26,15 +26,10 @@ func mandrill() provider {
 			return mandrillError(-1, "Invalid_Key", "Invalid API key"),
 				strings.TrimSuffix(m.Key, "-test") == c.o.Key
 		},
-		routes: hooks{create: "/api/1.0/webhooks/add.json", id: "id", url: "url",
-			created: func(c *call, h object) answer {
-				delete(h, "key")
-				h["auth_key"] = c.o.Secret
-				return answer{200, nil, h}
-			},
-			refusal: mandrillError(-2, "ValidationError", "You must specify a url value"),
-		}.routes(
+		routes: mandrillHooks.routes(
 			route{"POST", "/api/1.0/messages/send-raw.json", mandrillSend},
+			route{"POST", "/api/1.0/webhooks/list.json", mandrillListHooks},
+			route{"POST", "/api/1.0/webhooks/update.json", mandrillChangeHook},
 			route{"POST", "/api/1.0/users/ping2.json", func(*call) answer {
 				return answer{200, nil, object{"PING": "PONG!"}}
 			}},
@@ -47,11 +42,6 @@ func mandrill() provider {
 				return answer{200, nil, objects(c.o.domains(), func(d string) any {
 					return object{"domain": d, "spf": ok, "dkim": ok, "valid_signing": true}
 				})}
-			}},
-			route{"POST", "/api/1.0/webhooks/list.json", func(c *call) answer {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				return answer{200, nil, append([]any{}, c.hooks...)}
 			}}),
 		lost: func(_ *call, status int) answer {
 			return mandrillError(-1, "Unknown_Method", "Unknown method")

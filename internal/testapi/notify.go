@@ -35,6 +35,49 @@ const (
 // The others have a token in the query of the address. Amazon's can't be made here: its certificate is
 // Amazon's.
 func (s *Server) Notify(ctx context.Context, to string, what Event, d Delivery) (int, error) {
+	return s.notify(ctx, to, http.Header{}, what, d)
+}
+
+// Report posts a webhook about a delivery to each address that was set up with the provider's API, with the
+// secret that was set up, and returns the statuses of the answers.
+func (s *Server) Report(ctx context.Context, what Event, d Delivery) ([]int, error) {
+	to := map[string]http.Header{}
+	for _, h := range s.allHooks() {
+		header := http.Header{}
+		list, _ := h["HttpHeaders"].([]any)
+		for _, f := range list {
+			header.Set(fmt.Sprint(f.(object)["Name"]), fmt.Sprint(f.(object)["Value"]))
+		}
+		if auth, bearer := h["auth"].(object); bearer {
+			header.Set("Authorization", "Bearer "+fmt.Sprint(auth["token"]))
+		}
+		if auth, basic := h["auth_credentials"].(object); basic {
+			header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString(
+				fmt.Append(nil, auth["username"], ":", auth["password"])))
+		}
+		for _, name := range []string{"Url", "url", "target", "endpoint"} {
+			if address, named := h[name].(string); named {
+				to[address] = header
+			}
+		}
+		urls, _ := h["urls"].([]string)
+		for _, address := range urls {
+			to[address] = header
+		}
+	}
+	var all []int
+	for address, header := range to {
+		status, err := s.notify(ctx, address, header, what, d)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, status)
+	}
+	return all, nil
+}
+
+func (s *Server) notify(ctx context.Context, to string, header http.Header, what Event, d Delivery) (int,
+	error) {
 	s.mu.Lock()
 	o := s.options
 	s.mu.Unlock()
@@ -42,7 +85,8 @@ func (s *Server) Notify(ctx context.Context, to string, what Event, d Delivery) 
 	if !ok {
 		return 0, fmt.Errorf("no webhooks of %s can be made", s.Name)
 	}
-	header, now := http.Header{"Content-Type": {"application/json"}}, o.Now()
+	header.Set("Content-Type", "application/json")
+	now := o.Now()
 	made := form(what, d, now)
 	s.record(what, d, now, made)
 	body, err := json.Marshal(made)

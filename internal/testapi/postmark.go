@@ -33,10 +33,7 @@ func postmark() provider {
 			return postmarkError(http.StatusUnauthorized, 10, "Request does not contain a valid Server token."),
 				token == want || token == "POSTMARK_API_TEST"
 		},
-		routes: hooks{list: "/webhooks", create: "/webhooks", id: "ID", url: "Url", listed: in("Webhooks"),
-			created: func(_ *call, h object) answer { return answer{200, nil, h} },
-			refusal: postmarkError(422, 600, "Url is required."),
-		}.routes(
+		routes: postmarkHooks.routes(
 			route{"POST", "/email", postmarkSingle}, route{"POST", "/email/batch", postmarkBatch},
 			route{"GET", "/server", postmarkServer}, route{"GET", "/domains", postmarkDomains}),
 		lost: func(_ *call, status int) answer {

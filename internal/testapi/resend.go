@@ -59,14 +59,9 @@ func resend() provider {
 			return resendError(401, "restricted_api_key", "This API key is restricted to only send emails"),
 				sends || !c.o.Restricted
 		},
-		routes: hooks{list: "/webhooks", create: "/webhooks", id: "id", url: "endpoint", listed: in("data"),
-			created: func(c *call, h object) answer {
-				return answer{201, nil, object{"object": "webhook", "id": h["id"], "signing_secret": c.o.Secret}}
-			},
-			refusal: resendError(422, "missing_required_field", "Missing `endpoint` field."),
-		}.routes(
+		routes: resendHooks.routes(
 			route{"POST", "/emails", resendSingle}, route{"POST", "/emails/batch", resendBatch},
-			route{"GET", "/domains", resendDomains}),
+			route{"GET", "/webhooks/{}", resendHook}, route{"GET", "/domains", resendDomains}),
 		lost: func(_ *call, status int) answer {
 			if status == http.StatusMethodNotAllowed {
 				return resendError(status, "method_not_allowed", "This endpoint does not support this method")

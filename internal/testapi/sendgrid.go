@@ -62,11 +62,9 @@ func sendgrid() provider {
 			return sendgridError(http.StatusUnauthorized,
 				"The provided authorization grant is invalid, expired, or revoked"), c.bearer("Bearer") == c.o.Key
 		},
-		routes: hooks{list: "/v3/user/webhooks/event/settings/all", create: "/v3/user/webhooks/event/settings",
-			id: "id", url: "url", listed: in("webhooks"), refusal: sendgridError(400, "url is required"),
-			created: func(_ *call, h object) answer { return answer{http.StatusCreated, nil, h} },
-		}.routes(
+		routes: sendgridHooks.routes(
 			route{"POST", "/v3/mail/send", sendgridSend},
+			route{"PATCH", "/v3/user/webhooks/event/settings/signed/{}", sendgridSigned},
 			route{"GET", "/v3/scopes", func(*call) answer {
 				return answer{200, nil, object{"scopes": []string{"mail.send", "mail.batch.create"}}}
 			}},

@@ -83,7 +83,7 @@ type Server struct {
 	delivered []Delivery
 	changed   chan struct{} // closed and replaced whenever something is delivered
 	keys      map[string]*keyed
-	hooks     []any // webhooks that were created
+	hooks     []object // webhooks that were created
 	happened  []happened
 }
 

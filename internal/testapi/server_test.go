@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -312,13 +313,15 @@ func TestRestrictedKey(t *testing.T) {
 
 // TestWebhookSetup creates a webhook where a provider has the same path for the list.
 func TestWebhookSetup(t *testing.T) {
-	for name, path := range map[string]string{"postmark": "/webhooks", "resend": "/webhooks",
-		"mailjet": "/v3/REST/eventcallbackurl", "brevo": "/v3/webhooks", "sparkpost": "/api/v1/webhooks"} {
+	for name, at := range map[string][2]string{"postmark": {"/webhooks", `"Url": %q`},
+		"resend":    {"/webhooks", `"endpoint": %q, "events": ["email.delivered"]`},
+		"brevo":     {"/v3/webhooks", `"url": %q`},
+		"mailjet":   {"/v3/REST/eventcallbackurl", `"Url": %q`},
+		"sparkpost": {"/api/v1/webhooks", `"target": %q, "events": ["delivery"]`}} {
 		s := start(t, name)
 		f := load(t, name+"/accepted")
-		f.Request.Path = path
-		f.Request.Body = json.RawMessage(`{"Url": "https://hook.example", "url": "https://hook.example",
-			"target": "https://hook.example", "endpoint": "https://hook.example", "events": ["delivered"]}`)
+		f.Request.Path = at[0]
+		f.Request.Body = json.RawMessage("{" + fmt.Sprintf(at[1], "https://hook.example") + "}")
 		if res, body := send(t, f.request(t, s, account(name))); res.StatusCode > 201 {
 			t.Errorf("%s: %d %s", name, res.StatusCode, body)
 		}

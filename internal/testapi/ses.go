@@ -53,7 +53,7 @@ type sesBulk struct {
 func ses() provider {
 	return provider{
 		auth: sesAuth,
-		routes: []route{
+		routes: append(sesHooks, []route{
 			{"POST", "/v2/email/outbound-emails", sesSend}, {"POST", "/v2/email/outbound-bulk-emails", sesSendBulk},
 			{"GET", "/v2/email/account", func(c *call) answer {
 				return answer{200, nil, object{"SendingEnabled": true, "ProductionAccessEnabled": true,
@@ -73,7 +73,7 @@ func ses() provider {
 				return answer{200, nil, object{"VerifiedForSendingStatus": true, "VerificationStatus": "SUCCESS",
 					"DkimAttributes": object{"SigningEnabled": true, "Status": "SUCCESS"}}}
 			}},
-		},
+		}...),
 		lost: func(_ *call, status int) answer {
 			return sesError(status, "UnknownOperationException", "")
 		},

@@ -50,13 +50,7 @@ func sparkpost() provider {
 			return answer{http.StatusUnauthorized, nil, object{"errors": []any{
 				object{"message": "Unauthorized."}}}}, c.r.Header.Get("Authorization") == c.o.Key
 		},
-		routes: hooks{list: "/api/v1/webhooks", create: "/api/v1/webhooks", id: "id", url: "target",
-			listed: in("results"),
-			created: func(_ *call, h object) answer {
-				return answer{200, nil, object{"results": object{"id": h["id"]}}}
-			},
-			refusal: sparkpostError(422, "1400", "required field is missing", "target is required"),
-		}.routes(
+		routes: sparkpostHooks.routes(
 			route{"POST", "/api/v1/transmissions", sparkpostSend},
 			route{"GET", "/api/v1/sending-domains", func(c *call) answer {
 				return answer{200, nil, object{"results": objects(c.o.domains(), func(d string) any {

@@ -12,6 +12,7 @@ import (
 	"github.com/postroom/postroom/outbox/templates"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/people"
+	"github.com/postroom/postroom/smtpsend/apiadmin"
 )
 
 // Provisioner changes accounts and gateways. All fields are required.
@@ -24,6 +25,7 @@ type Provisioner struct {
 	People    *people.People
 	Templates *templates.Templates
 	DNS       *DNS
+	Admin     *apiadmin.Client // asks the providers' APIs
 	// Login tries to log in to relays
 	Login func(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
 }

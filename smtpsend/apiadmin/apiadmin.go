@@ -43,10 +43,17 @@ func (c *Client) call(ctx context.Context, t apisend.Target, q apisend.Call, int
 		return err
 	}
 	if err := json.Unmarshal(answer.Body, into); err != nil {
-		return &smtpsend.Error{Protocol: "http", Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft,
-			Scope: smtpsend.ScopeAccount, Err: errors.New("the answer isn't from the provider's API")}
+		return strange(notTheAPI)
 	}
 	return nil
+}
+
+const notTheAPI = "the answer isn't from the provider's API"
+
+// strange is the error of an answer that isn't what the provider documents.
+func strange(text string) error {
+	return &smtpsend.Error{Protocol: "http", Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft,
+		Scope: smtpsend.ScopeAccount, Err: errors.New(text)}
 }
 
 // after returns the path of the next page, which an answer names as a whole URL or as a path. Empty: it leads

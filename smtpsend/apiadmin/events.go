@@ -125,12 +125,6 @@ func (p *EventPage) add(name provider.Name, webhook any) {
 	p.Broken += len(batch.Broken)
 }
 
-// strange is the error of an answer that is not what the provider documents.
-func strange(text string) error {
-	return &smtpsend.Error{Protocol: "http", Phase: smtpsend.PhaseDot, Verdict: smtpsend.Soft,
-		Scope: smtpsend.ScopeAccount, Err: errors.New(text)}
-}
-
 // following is after, and an error for a page elsewhere: without it the list would seem to end there.
 func following(t apisend.Target, next string) (string, error) {
 	path := after(t, next)

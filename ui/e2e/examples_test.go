@@ -30,6 +30,7 @@ import (
 
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/app/apptest"
+	"github.com/postroom/postroom/internal/testapi"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/ui"
@@ -131,6 +132,7 @@ func newStory(t *testing.T, redis string, demo func(*testsmtp.Server) *ui.Demo) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	provider := testapi.Start(t, "postmark", testapi.Options{Verified: []string{"example.com"}})
 	port, err := strconv.Atoi(at.Port())
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +142,8 @@ func newStory(t *testing.T, redis string, demo func(*testsmtp.Server) *ui.Demo) 
 	day := func(after time.Duration) string { return s.began.Add(after).UTC().Format(time.RFC3339) }
 	s.vars = map[string]any{
 		"relayHost": at.Hostname(), "relayPort": port, "hooks": hooks.URL, "refused": "rcpt-550@example.net",
-		"refusedToo": "rcpt-550+2@example.net",
-		"hourAgo":    day(-time.Hour), "inAnHour": day(time.Hour), "tomorrow": day(24 * time.Hour),
+		"refusedToo": "rcpt-550+2@example.net", "provider": provider.URL, "accountToken": testapi.DefaultSecret,
+		"hourAgo": day(-time.Hour), "inAnHour": day(time.Hour), "tomorrow": day(24 * time.Hour),
 		"dkimKey": domainKey(t), "password": "correct horse battery", "newPassword": "a better horse battery",
 	}
 	s.operations, s.router = describedBy(t, s.url)
