@@ -77,7 +77,13 @@ func (a *App) buildDelivery(context.Context) error {
 }
 
 // reports reports whether the provider behind a relay tells by webhook what became of messages.
-func (a *App) reports(r gateways.Relay) bool {
+func (a *App) reports(ctx context.Context, r gateways.Relay) bool {
+	if apisend.Known(r.Type) {
+		info, err := a.gateways.Get(ctx, r.Gateway)
+		if err == nil && info.Webhook != nil && info.Webhook.State == api.HookOK {
+			return true
+		}
+	}
 	name := provider.Name(r.Type)
 	switch {
 	case r.Type == api.GatewayHTTP:

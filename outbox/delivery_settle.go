@@ -61,7 +61,8 @@ func (d *Delivery) awaitReport(ctx context.Context, c *claim, started time.Time)
 			continue
 		}
 		account, err := d.Accounts.Resolve(ctx, c.envelope.Account)
-		if err != nil || !slices.ContainsFunc(d.relays(ctx, account, c.gateway), d.reports) {
+		reports := func(r gateways.Relay) bool { return d.reports(ctx, r) }
+		if err != nil || !slices.ContainsFunc(d.relays(ctx, account, c.gateway), reports) {
 			return nil // an error is found again, and told, when the message is tried
 		}
 		return &decision{outcome: deferred, at: started, due: until, reservation: c.reservation,
@@ -91,7 +92,7 @@ func (d *Delivery) reportWait(ctx context.Context, c *claim, account accounts.Se
 	}
 	last := tries[len(tries)-1].Gateway
 	for _, relay := range d.relays(ctx, account, last) {
-		if relay.Gateway == last && d.reports(relay) {
+		if relay.Gateway == last && d.reports(ctx, relay) {
 			return d.opts.ReportWait
 		}
 	}
@@ -99,7 +100,9 @@ func (d *Delivery) reportWait(ctx context.Context, c *claim, account accounts.Se
 }
 
 // reports reports whether the provider behind a relay tells by webhook what became of messages.
-func (d *Delivery) reports(r gateways.Relay) bool { return d.Reports != nil && d.Reports(r) }
+func (d *Delivery) reports(ctx context.Context, r gateways.Relay) bool {
+	return d.Reports != nil && d.Reports(ctx, r)
+}
 
 // unreported reports whether the last attempt was in doubt, and no report and no repeat has settled that.
 func (c *claim) unreported() bool {

@@ -164,7 +164,7 @@ type Parts struct {
 	Suppressions *suppression.Store // nil: nobody is suppressed
 	Tokens       *signedtoken.Ring  // signs links, pixels and return paths; nil: there are none
 	// Reports says whether the provider behind a relay tells by webhook what became of a message; nil: none does
-	Reports func(gateways.Relay) bool
+	Reports func(ctx context.Context, r gateways.Relay) bool
 	// Campaign reports whether the run that a message is of goes on; nil: all do
 	// and Conflict if the message must not be sent any more
 	Campaign func(ctx context.Context, messageID string) (Turn, error)
