@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 )
 
@@ -72,6 +75,7 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 		g.fact("relay", relayURL(s.SMTP))
 		s.add(&g)
 	}
+	g.fact("limits per domain", strings.Join(gateways.FormatDomainLimits(info.LimitsPerDomain), ", "))
 	if w := info.Warmup; w != nil {
 		began := ""
 		if w.Started != nil {
@@ -144,12 +148,31 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 	return &next
 }
 
+// domainFlags are the limits of a gateway for recipients' domains.
+type domainFlags struct {
+	LimitsPerDomain []string `group:"limits" placeholder:"LIMITS" sep:"none" help:"Limits for each recipient domain, such as 'perMinute=100 connections=2', or for one, such as 'gmail.com perSecond=5'; several times. '' removes all."`
+}
+
+// over returns the limits that the flags name, all others gone; old: no flag was given.
+func (f domainFlags) over(old map[string]api.DomainLimits) (map[string]api.DomainLimits, error) {
+	if len(f.LimitsPerDomain) == 0 {
+		return old, nil
+	}
+	lines := slices.DeleteFunc(slices.Clone(f.LimitsPerDomain), func(line string) bool { return line == "" })
+	all, err := gateways.ParseDomainLimits(lines)
+	if err != nil {
+		return nil, usage("--limits-per-domain: %v", err)
+	}
+	return all, nil
+}
+
 type gatewayAddCmd struct {
 	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
 	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
 	Type     string `placeholder:"TYPE" help:"How it is spoken to: smtp, http (an endpoint of your own), ses, sendgrid, mailgun, postmark, mailjet, sparkpost, brevo, resend or mandrill, or mx, straight to the recipients' servers. Default: smtp."`
 	NoVerify bool   `help:"Do not try to log in first."`
 	apiFlags
+	domainFlags
 	warmupFlags
 	relayFlags
 }
@@ -176,6 +199,9 @@ func (g *gatewayAddCmd) Run(s *session) error {
 	}
 	next := settings.into(api.Gateway{Gateway: g.Gateway, Name: cmp.Or(g.Name, g.Gateway)})
 	next.Warmup = g.warmupFlags.over(nil)
+	if next.LimitsPerDomain, err = g.domainFlags.over(nil); err != nil {
+		return err
+	}
 	answer, err := api.CreateGateway.Do(s, s.client, next)
 	return s.said(answer, err, "gateway %s: %s", answer.Gateway, created[answer.State])
 }
@@ -184,6 +210,7 @@ type gatewayUpdateCmd struct {
 	Gateway string  `arg:"" help:"Id of the gateway."`
 	Name    *string `placeholder:"TEXT" help:"Its name in lists."`
 	apiFlags
+	domainFlags
 	warmupFlags
 	relayFlags
 }
@@ -216,6 +243,9 @@ func (g *gatewayUpdateCmd) Run(s *session) error {
 	}
 	api.Set(&next.Name, g.Name)
 	next.Warmup = g.warmupFlags.over(next.Warmup)
+	if next.LimitsPerDomain, err = g.domainFlags.over(next.LimitsPerDomain); err != nil {
+		return err
+	}
 	patch := api.PatchOf[api.GatewayPatch](info.Gateway, next)
 	if patch == (api.GatewayPatch{}) {
 		return errNothing
