@@ -40,6 +40,22 @@ func (r *formReader) direct() *api.GatewayDirect {
 	return d
 }
 
+// domainLimits returns the limits for each domain in a form.
+func (r *formReader) domainLimits() map[string]api.DomainLimits {
+	const field = "limitsPerDomain"
+	var lines []string
+	for line := range strings.Lines(r.text(field)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	all, err := gateways.ParseDomainLimits(lines)
+	if err != nil {
+		r.wrong.Add(field, "%v", err)
+	}
+	return all
+}
+
 // apiGroups are the fields of a gateway with an API: those that its type has.
 func apiGroups(kind api.GatewayType) []formGroup {
 	const kept = "Never shown. Empty: the stored one stays, unless the region, URL or domain changes."

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/smtpsend"
@@ -89,6 +90,11 @@ func gatewayForm(id string, kind api.GatewayType) form {
 		f.Hidden = map[string]string{"type": string(kind)}
 	}
 	f.Groups = append([]formGroup{{Legend: "Gateway", Fields: about}}, groups...)
+	f.Groups = append(f.Groups, formGroup{Legend: "Limits for each recipient domain", Folded: true,
+		Fields: []formField{{Name: "limitsPerDomain", Label: "Limits", Kind: "lines", Most: 16384,
+			Placeholder: "gmail.com perSecond=5 perMinute=100 connections=2",
+			Hint: "One domain a line; * is each domain without a line of its own. Large receivers’ domains, such as " +
+				"gmail.com and googlemail.com, count together."}}})
 	f.Groups = append(f.Groups, formGroup{Legend: "Warm-up", Folded: true, Fields: []formField{
 		{Name: "warmup.perDay", Label: "Recipients on the first day", Kind: "number",
 			Hint: "For an address that receivers don’t know yet: a little more every day, until the limit a day."},
@@ -149,6 +155,7 @@ func readGateway(v url.Values, old api.Gateway) (api.Gateway, error) {
 			g.User, g.Pass = s.Auth.User, s.Auth.Pass
 		}
 	}
+	g.LimitsPerDomain = r.domainLimits()
 	if g.Warmup != nil && old.Warmup != nil && g.Warmup.PerDay == old.Warmup.PerDay {
 		g.Warmup.Started = old.Warmup.Started // it goes on
 	}
@@ -257,6 +264,7 @@ func (u *UI) showGateway(w http.ResponseWriter, r *http.Request, view gatewayVie
 func gatewayValues(g api.Gateway) url.Values {
 	f := url.Values{}
 	put(f, "", g)
+	f.Set("limitsPerDomain", strings.Join(gateways.FormatDomainLimits(g.LimitsPerDomain), "\n"))
 	if g.MX != nil {
 		var lines []string
 		for _, a := range g.MX.Addresses {

@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 )
 
@@ -77,6 +80,7 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 		g.fact("relay", relayURL(s.SMTP))
 		s.add(&g)
 	}
+	g.fact("limits per domain", strings.Join(gateways.FormatDomainLimits(info.LimitsPerDomain), ", "))
 	if w := info.Warmup; w != nil {
 		began := ""
 		if w.Started != nil {
@@ -150,6 +154,24 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 	return &next
 }
 
+// domainFlags are the limits of a gateway for recipients' domains.
+type domainFlags struct {
+	LimitsPerDomain []string `group:"limits" placeholder:"LIMITS" sep:"none" help:"Limits for each recipient domain, such as 'perMinute=100 connections=2', or for one, such as 'gmail.com perSecond=5'; several times. '' removes all."`
+}
+
+// over returns the limits that the flags name, all others gone; old: no flag was given.
+func (f domainFlags) over(old map[string]api.DomainLimits) (map[string]api.DomainLimits, error) {
+	if len(f.LimitsPerDomain) == 0 {
+		return old, nil
+	}
+	lines := slices.DeleteFunc(slices.Clone(f.LimitsPerDomain), func(line string) bool { return line == "" })
+	all, err := gateways.ParseDomainLimits(lines)
+	if err != nil {
+		return nil, usage("--limits-per-domain: %v", err)
+	}
+	return all, nil
+}
+
 type gatewayAddCmd struct {
 	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
 	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
@@ -157,6 +179,7 @@ type gatewayAddCmd struct {
 	NoVerify bool   `help:"Do not try to log in first."`
 	Webhook  bool   `help:"With the API of a provider: create its webhook too. Default: you are asked."`
 	apiFlags
+	domainFlags
 	warmupFlags
 	relayFlags
 }
@@ -183,6 +206,9 @@ func (g *gatewayAddCmd) Run(s *session) error {
 	}
 	next := settings.into(api.Gateway{Gateway: g.Gateway, Name: cmp.Or(g.Name, g.Gateway)})
 	next.Warmup = g.warmupFlags.over(nil)
+	if next.LimitsPerDomain, err = g.domainFlags.over(nil); err != nil {
+		return err
+	}
 	answer, err := api.CreateGateway.Do(s, s.client, next)
 	return s.said(answer, err, "gateway %s: %s", answer.Gateway, created[answer.State])
 }
@@ -191,6 +217,7 @@ type gatewayUpdateCmd struct {
 	Gateway string  `arg:"" help:"Id of the gateway."`
 	Name    *string `placeholder:"TEXT" help:"Its name in lists."`
 	apiFlags
+	domainFlags
 	warmupFlags
 	relayFlags
 }
@@ -223,6 +250,9 @@ func (g *gatewayUpdateCmd) Run(s *session) error {
 	}
 	api.Set(&next.Name, g.Name)
 	next.Warmup = g.warmupFlags.over(next.Warmup)
+	if next.LimitsPerDomain, err = g.domainFlags.over(next.LimitsPerDomain); err != nil {
+		return err
+	}
 	patch := api.PatchOf[api.GatewayPatch](info.Gateway, next)
 	if patch == (api.GatewayPatch{}) {
 		return errNothing

@@ -102,6 +102,10 @@ func (g *gatewayAddCmd) addAPI(s *session) error {
 	}
 	try := settings.VerifyRequest
 	try.Type, try.API, try.MX = kind, a, direct
+	perDomain, err := g.domainFlags.over(nil)
+	if err != nil {
+		return err
+	}
 	if !g.NoVerify && (kind != api.GatewayHTTP || a.Secret != "") {
 		answer, err := api.VerifyAccount.Do(s, s.client, try)
 		if err != nil {
@@ -113,7 +117,7 @@ func (g *gatewayAddCmd) addAPI(s *session) error {
 	}
 	next := api.Gateway{Gateway: g.Gateway, Name: cmp.Or(g.Name, g.Gateway), Type: kind, API: a, MX: direct,
 		Limits: settings.limits, Proxy: settings.Proxy, LocalAddress: settings.LocalAddress,
-		SMTPEhloName: settings.SMTPEhloName, Warmup: g.warmupFlags.over(nil)}
+		SMTPEhloName: settings.SMTPEhloName, Warmup: g.warmupFlags.over(nil), LimitsPerDomain: perDomain}
 	answer, err := api.CreateGateway.Do(s, s.client, next)
 	if err != nil {
 		return err

@@ -55,11 +55,29 @@ func (d *delivery) everybody() []int {
 func (d *delivery) run(ctx context.Context) {
 	for _, b := range d.batches(ctx) {
 		if d.stopped == nil {
-			d.deliver(ctx, b)
+			d.unlessItRests(ctx, b)
 		}
 		if d.stopped != nil {
 			d.fail(b.open, d.stopped)
 		}
+	}
+}
+
+// unlessItRests delivers to a batch, unless none of its servers could be reached lately.
+func (d *delivery) unlessItRests(ctx context.Context, b *batch) {
+	name, began := d.to.ID+" "+b.exchanges, d.s.o.Now()
+	if e := d.s.rests.ask(name, began); e != nil {
+		d.fail(b.open, e)
+		return
+	}
+	all := slices.Clone(b.open)
+	d.deliver(ctx, b)
+	if d.stopped != nil || ctx.Err() != nil {
+		return // that says nothing about the servers
+	}
+	if why := d.unreached(all); d.s.rests.learn(name, why, began, d.s.o.Now()) {
+		d.s.o.Logger.WarnContext(ctx, "servers of a domain rest", "gateway", d.to.ID, "domain", b.domain, "error",
+			why)
 	}
 }
 

@@ -16,6 +16,9 @@
 //   - A failure of one domain's servers is about that domain: its scope is [smtpsend.ScopeDestination],
 //     never the account or the connection. So it can't hold an account or pause a gateway. Exceptions are a
 //     source address that this machine doesn't have, and the end of the context.
+//   - If none of a domain's servers can be reached five times in a row, these servers rest for 30 s, then
+//     longer, up to 10 min, and no other domain with them. Meanwhile their recipients fail without a
+//     connection; after each rest one message tries them.
 //   - Recipients whose domains have the same servers and the same policy share transactions, except at
 //     Google, which wants one domain for each.
 //
@@ -29,5 +32,5 @@
 //
 // It owns no Redis keys, and it dials nothing itself: [smtpsend.Sender] connects to mail servers, an HTTP
 // client of package dialing fetches policies, and maildns asks name servers. In memory it keeps policies,
-// domains that don't exist, and hosts whose TLS is broken, all of them bounded.
+// domains that don't exist, servers that rest, and hosts whose TLS is broken, all of them bounded.
 package mxsend

@@ -43,6 +43,7 @@ type Sender struct {
 	absent    *memory[time.Time] // domains that don't exist, and since when
 	broken    *memory[bool]      // addresses of hosts whose TLS fails
 	unfetched *memory[bool]      // domains whose policy isn't fetched again now
+	rests     *rests
 }
 
 // New returns a Sender. It fails if a required part is missing, or if the metrics can't be registered.
@@ -63,7 +64,7 @@ func New(o Options) (*Sender, error) {
 		o.Policies = PolicyMemory{newMemory[Policy](mostPolicies), o.Now}
 	}
 	s := &Sender{o: o, absent: newMemory[time.Time](mostAbsent), broken: newMemory[bool](mostBroken),
-		unfetched: newMemory[bool](mostUnfetched)}
+		unfetched: newMemory[bool](mostUnfetched), rests: &rests{all: newMemory[rest](mostRests)}}
 	var err error
 	s.metrics, err = telemetry.Try(func() *metrics { return newMetrics(o.Registry) })
 	return s, err

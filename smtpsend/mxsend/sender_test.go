@@ -563,6 +563,37 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// TestDeadServersRestAlone: after five failures in a row the servers of a domain are not tried for a while,
+// and those of another domain are. After the rest one message tries them.
+func TestDeadServersRestAlone(t *testing.T) {
+	w := newWorld(t)
+	w.zone.add(t, "dead.test. 60 MX 10 mx.dead.test.")
+	w.named(t, "mx.dead.test", "127.0.0.2")
+	alive := w.server(t, "alive.test", "127.0.0.3", testsmtp.Options{})
+	for i := range 5 {
+		if _, err := w.send(t, "b@dead.test"); err == nil || err.Permanent() || err.RetryAfter != 0 {
+			t.Fatalf("try %d: %+v", i, err)
+		}
+	}
+	back := w.server(t, "mx.dead.test", "127.0.0.2", testsmtp.Options{})
+	w.clock.Advance(10 * time.Second)
+	r, err := w.send(t, "b@dead.test", "b@alive.test")
+	rests := r.Recipients[0].Err
+	if err != nil || rests == nil || rests.RetryAfter != 20*time.Second || rests.Permanent() ||
+		back.Connections() != 0 || alive.Count() != 1 {
+		t.Errorf("%v: %+v, %d connections, %d delivered", err, rests, back.Connections(), alive.Count())
+	}
+	w.clock.Advance(20 * time.Second)
+	for range 2 {
+		if _, err := w.send(t, "b@dead.test"); err != nil {
+			t.Errorf("after the rest: %v", err)
+		}
+	}
+	if back.Count() != 2 || !strings.Contains(w.log.String(), "servers of a domain rest") {
+		t.Errorf("%d delivered", back.Count())
+	}
+}
+
 // TestDeadHostsDontHoldUpOthers: after two minutes no third host is tried.
 func TestDeadHostsDontHoldUpOthers(t *testing.T) {
 	w := newWorld(t)
