@@ -41,10 +41,11 @@ type FeedbackSource struct {
 
 // FeedbackReconciliation is the progress of reading an events API.
 type FeedbackReconciliation struct {
-	Source   string     `json:"source" doc:"The provider"`
+	Source   string     `json:"source" doc:"Id of the gateway; settings:mailgun for the events API in the settings"`
 	Position *time.Time `json:"position,omitempty" doc:"All earlier events of the provider were read"`
 	Ran      *time.Time `json:"ran,omitempty" doc:"When it was last read"`
 	Events   int64      `json:"events" doc:"Events read then, those known already included"`
 	Broken   int64      `json:"broken" doc:"Of these, events that could not be read"`
 	Error    string     `json:"error,omitempty" doc:"Error of the last read"`
+	Note     string     `json:"note,omitempty" doc:"What this events API can't report"`
 }

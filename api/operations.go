@@ -169,6 +169,8 @@ var operations = slices.Concat(
 		named("listGateways", "List gateways", ListGateways),
 		named("getGateway", "Show a gateway", GetGateway),
 		named("updateGateway", "Change a gateway", UpdateGateway),
+		named("importProviderList", "Import the suppression list of a gateway's provider, in the background", ImportProviderList),
+		named("providerImport", "Show the progress of the import of a provider's suppression list", GetProviderImport),
 		named("deleteGateway", "Delete a gateway that no account lists", DeleteGateway),
 	),
 	about("DKIM",

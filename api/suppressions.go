@@ -56,6 +56,28 @@ type SuppressionFound struct {
 	Suppressions []Suppression `json:"suppressions" doc:"Its own and those of its domain, the strongest reason first"`
 }
 
+// ProviderImportStart starts an import of the suppression list of a gateway's provider.
+type ProviderImportStart struct {
+	Account string `json:"account,omitempty" maxLength:"256" doc:"Account whose mail the entries stop. Defaults to all accounts"`
+}
+
+// ProviderImport is the progress of an import of a provider's suppression list.
+type ProviderImport struct {
+	Gateway string     `json:"gateway"`
+	Account string     `json:"account,omitempty" doc:"Account whose mail the entries stop; absent: all accounts"`
+	State   string     `json:"state" enum:"running,done,failed"`
+	Read    int        `json:"read" doc:"Entries read from the provider's list"`
+	Added   int        `json:"added" doc:"Suppressions that are new"`
+	Updated int        `json:"updated" doc:"Addresses that were suppressed already; such an entry may only last longer"`
+	Skipped int        `json:"skipped" doc:"Entries that stop only some mail at the provider, such as that of one tag"`
+	Failed  int        `json:"failed" doc:"Entries that aren't addresses"`
+	Left    int        `json:"left" doc:"Addresses that the last import found on the list and this one didn't. Their suppressions stay"`
+	Started *time.Time `json:"started,omitempty"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	Error   string     `json:"error,omitempty" doc:"Why it failed and what to do, or why it waits while it is running"`
+	Note    string     `json:"note,omitempty" doc:"What the provider's list lacks"`
+}
+
 // NewSuppression is a suppression to add.
 type NewSuppression struct {
 	Email  string `json:"email,omitempty" maxLength:"512" doc:"An address; either this or domain"`

@@ -54,6 +54,7 @@ import (
 	"github.com/postroom/postroom/server/smtpd"
 	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apiadmin"
 	"github.com/postroom/postroom/smtpsend/apisend"
 	"github.com/postroom/postroom/ui"
 	"github.com/postroom/postroom/webhooks"
@@ -103,11 +104,13 @@ type App struct {
 	limits       *limits.Limits
 	sender       *smtpsend.Sender
 	apiSender    *apisend.Sender
+	apiAdmin     *apiadmin.Client
 	router       *routing.Router
 	outbox       *outbox.Outbox
 	verifying    sync.Map // see verifier
 	webhooks     *webhooks.Webhooks
 	suppressions *suppression.Store
+	provider     *suppression.Providers
 	audience     *audience.Subscribers
 	optIn        *audience.Confirmations
 	campaigns    *newsletter.Campaigns
@@ -424,6 +427,7 @@ func (a *App) serverParts() server.Parts {
 		DNS: &provision.DNS{Resolver: net.DefaultResolver, Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,
 			ServiceURL: func() string { return a.settings.Current().ServiceURL }},
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
+		Provider: a.provider,
 		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Digests: a.digests,
 		Feedback: a.feedback, Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
 		Senders: a.senders, Erasures: a.erasures, Why: a.why, Overview: a.overview,

@@ -62,7 +62,7 @@ func (a *App) buildDelivery(context.Context) error {
 		KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters:  c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
 		KeepContent: c.Outbox.KeepContent,
-		KeepText:    keepText(c.Documents), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,
+		KeepText:    keepText(c.Documents), KeepReferences: c.Feedback.Window, ReportedBy: a.reportedBy(), Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {
 		return err
@@ -71,16 +71,22 @@ func (a *App) buildDelivery(context.Context) error {
 	return nil
 }
 
-// keepReferences returns how long messages are found by foreign ids; 0 if nothing is configured that reports
-// delivery results.
-func (a *App) keepReferences() time.Duration {
+// reportedBy returns whether somebody may report about the messages of a gateway, so that they must be found
+// by foreign ids: of all gateways if webhooks of providers or bounces are set up, else of those with an API.
+func (a *App) reportedBy() func(ctx context.Context, gateway string) bool {
 	c := a.cfg
 	b := c.Bounce
-	if b == (config.Bounce{MaxConnections: b.MaxConnections, OwnReturnPaths: b.OwnReturnPaths}) &&
-		c.Feedback.Providers == (config.Providers{}) {
-		return 0
+	if b != (config.Bounce{MaxConnections: b.MaxConnections, OwnReturnPaths: b.OwnReturnPaths}) ||
+		c.Feedback.Providers != (config.Providers{}) {
+		return nil
 	}
-	return c.Feedback.Window
+	return func(ctx context.Context, gateway string) bool {
+		if gateway == "" {
+			return false
+		}
+		relay, err := a.gateways.Resolve(ctx, gateway)
+		return err == nil && apisend.Known(relay.Type)
+	}
 }
 
 // buildRouting builds the path of a message to a relay: connections, their limits, and the choice of relay.

@@ -14,6 +14,7 @@ import (
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testapi"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/outbox/suppression"
 )
@@ -161,6 +162,7 @@ func exerciseSuppressions(t *testing.T, client *api.Client, db *redisdb.DB) {
 		api.SuppressionImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	importFromProvider(t, client)
 	store, err := suppression.New(db, suppression.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -172,5 +174,28 @@ func exerciseSuppressions(t *testing.T, client *api.Client, db *redisdb.DB) {
 	if _, err := store.Confirmed(ctx, suppression.Entry{Address: "dead@example.com", Account: "shop",
 		Reason: suppression.HardBounce, MessageID: "m"}, time.Now()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// importFromProvider imports the suppression list of a gateway's provider.
+func importFromProvider(t *testing.T, client *api.Client) {
+	t.Helper()
+	fake := testapi.Start(t, "sendgrid", testapi.Options{Inactive: map[string]string{"dead@example.net": ""}})
+	if _, err := api.CreateGateway.Do(t.Context(), client, api.Gateway{Gateway: "listed", Name: "Listed",
+		Type: api.GatewaySendGrid, API: &api.GatewayAPI{Key: "key", URL: fake.URL}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second one compares
+		got, err := api.ImportProviderList.Do(t.Context(), client, api.ProviderImportStart{}, "listed")
+		for end := time.Now().Add(time.Minute); err == nil && got.State == "running"; {
+			if time.Now().After(end) {
+				t.Fatalf("the import does not end: %+v", got)
+			}
+			time.Sleep(50 * time.Millisecond)
+			got, err = api.GetProviderImport.Do(t.Context(), client, "listed")
+		}
+		if err != nil || got.State != "done" || got.Read != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
 	}
 }

@@ -37,9 +37,9 @@
 //
 // # Reconciliation
 //
-// Webhooks get lost. Where a provider has an events API ([Mailgun]), one process regularly reads the events
-// since the last time, with some overlap. Events that are known already change nothing. The position is saved
-// only after the facts before it are in the inbox.
+// Webhooks get lost. Where a provider has an events API ([Source]), one process regularly reads the events
+// since the last time, with some overlap. Events that are known already change nothing. Each source has its
+// own position, which is saved only after the facts before it are in the inbox.
 //
 // # Redis
 //

@@ -75,8 +75,12 @@ type Options struct {
 	// webhooks.
 	KeepRaw bool
 
-	Mailgun *Mailgun      // the events API to reconcile with; nil: there is no reconciliation
+	// Sources returns the events APIs to reconcile with now; they come and go with the gateways. Nil: there are
+	// none.
+	Sources func(ctx context.Context) ([]Source, error)
 	Every   time.Duration // interval of the reconciliation; zero: 1 hour
+	// Wait waits until a provider may be asked again, or ctx ends; nil: by the clock.
+	Wait func(ctx context.Context, d time.Duration)
 
 	// Pace returns the messages a second of this process; nil: it never pauses. See package search.
 	Pace func() float64
@@ -106,6 +110,9 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Wait == nil {
+		o.Wait = func(ctx context.Context, d time.Duration) { redisdb.Pause(ctx, d) }
+	}
 	return o
 }
 
@@ -120,9 +127,10 @@ type Feedback struct {
 	confirmer *http.Client
 	owner     lease.Lock // of the process that reconciles
 
-	mu     sync.Mutex
-	tries  map[string]int              // failures of entries that fail alone, by their id in the inbox
-	logged map[provider.Name]time.Time // when a refusal of a provider was last logged
+	mu      sync.Mutex
+	tries   map[string]int              // failures of entries that fail alone, by their id in the inbox
+	logged  map[provider.Name]time.Time // when a refusal of a provider was last logged
+	reading map[string]bool             // sources that were read, and whether they are being read now
 }
 
 // New returns a Feedback. An invalid secret is an error that names the provider.
@@ -136,7 +144,8 @@ func New(parts Parts, o Options) (*Feedback, error) {
 		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry),
 		verifiers: map[provider.Name]*provider.Verifier{},
 		confirmer: confirmingClient(o.Transport), tries: map[string]int{}, logged: map[provider.Name]time.Time{},
-		owner: lease.Lock{Client: parts.DB.Client(), Key: ownerKey(), Holder: rand.Text(), Length: claimFor},
+		reading: map[string]bool{},
+		owner:   lease.Lock{Client: parts.DB.Client(), Key: ownerKey(), Holder: rand.Text(), Length: claimFor},
 	}
 	for name, secrets := range o.Providers {
 		v, err := provider.New(name, provider.Options{Secrets: secrets, Transport: o.Transport,
@@ -161,7 +170,7 @@ func (f *Feedback) Run(ctx context.Context) error {
 	}
 	duties.Go(func() { f.lookAgain(ctx) })
 	duties.Go(func() { f.observe(ctx) })
-	if f.opts.Mailgun != nil {
+	if f.opts.Sources != nil {
 		duties.Go(func() { f.keep(ctx) })
 	}
 	duties.Wait()

@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,9 +19,12 @@ func FuzzEventsAPI(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var page Page
-		page.add(raw)
-		for _, e := range page.Events {
+		batch, err := provider.Read(provider.Mailgun, provider.Request{Body: fmt.Appendf(nil,
+			`{"event-data":%s,"signature":{}}`, raw)})
+		if err != nil {
+			return
+		}
+		for _, e := range batch.Events {
 			checkTold(t, e)
 		}
 	})

@@ -73,9 +73,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		lag: gauge("postroom_feedback_lag_seconds",
 			"Age of the oldest fact of the last batch, when it was applied.", "stream"),
 		reconciled: counter("postroom_feedback_reconciled_total", "Events read from a provider's events API.",
-			"provider", "result"),
+			"source", "result"),
 		behind: gauge("postroom_feedback_reconcile_behind_seconds",
-			"Age of the position up to which the events API of a provider is read.", "provider"),
+			"Age of the position up to which the events API of a provider is read.", "source"),
 	}
 	m.preset()
 	return m
@@ -101,14 +101,16 @@ func (m *metrics) preset() {
 			m.refused.WithLabelValues(string(name), reason)
 		}
 	}
-	for _, result := range []string{"read", "broken", "failed"} {
-		m.reconciled.WithLabelValues(string(provider.Mailgun), result)
-	}
-	m.behind.WithLabelValues(string(provider.Mailgun))
 	for _, stream := range streams() {
 		m.waiting.WithLabelValues(stream)
 		m.lag.WithLabelValues(stream)
 	}
+}
+
+// forget removes the series of an events API that is no source any more.
+func (m *metrics) forget(source string) {
+	m.reconciled.DeletePartialMatch(prometheus.Labels{"source": source})
+	m.behind.DeleteLabelValues(source)
 }
 
 // observeEvery is the interval between two counts of the inbox.

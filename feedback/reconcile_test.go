@@ -1,73 +1,44 @@
 package feedback
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // scripted is an events API that answers what a test says.
 type scripted struct {
 	mu    sync.Mutex
+	name  string
 	asked []string
 	pages func(from, to time.Time, page string) (Page, error)
 }
 
-// RoundTrip implements http.RoundTripper. It answers as Mailgun does. The address of a further page has the
-// range of the first.
-func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+// Name returns the name of the source.
+func (s *scripted) Name() string { return cmp.Or(s.name, "main") }
+
+// Page notes what it is asked for.
+func (s *scripted) Page(_ context.Context, from, to time.Time, page string) (Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := r.URL.Query()
-	from, to := atSecond(q.Get("begin")), atSecond(q.Get("end"))
-	page := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/v3/example.com/events"), "/")
 	s.asked = append(s.asked, fmt.Sprintf("%s to %s, page %q", from.Sub(startOfTime), to.Sub(startOfTime), page))
-	got, err := s.pages(from, to, page)
-	if err != nil {
-		return nil, err
-	}
-	items := []any{}
-	for _, e := range got.Events {
-		items = append(items, map[string]any{"event": "delivered", "id": e.Key, "recipient": e.Recipient,
-			"timestamp": e.Time.Unix(), "user-variables": e.Metadata})
-	}
-	for range got.Broken {
-		items = append(items, "no event")
-	}
-	next := ""
-	if got.Next != "" {
-		next = "https://api.mailgun.net/v3/example.com/events/" + got.Next + "?" + q.Encode()
-	}
-	body, err := json.Marshal(map[string]any{"items": items, "paging": map[string]string{"next": next}})
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+	return s.pages(from, to, page)
 }
 
-func atSecond(text string) time.Time {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return time.Unix(n, 0)
-}
-
-// mailgun is the events API with the script as its transport.
-func (s *scripted) mailgun(t *testing.T) *Mailgun {
-	t.Helper()
-	m, err := NewMailgun(MailgunOptions{APIKey: mailgunKey, Domain: "example.com", Transport: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+// sources returns sources that never change.
+func sources(all ...Source) func(context.Context) ([]Source, error) {
+	return func(context.Context) ([]Source, error) { return all, nil }
 }
 
 func (s *scripted) take() []string {
@@ -89,14 +60,14 @@ func delivery(n int, before time.Duration) provider.Event {
 
 func setupReconcile(t *testing.T, s *scripted) *bundle {
 	t.Helper()
-	return setup(t, func(o *Options) { o.Mailgun = s.mailgun(t) })
+	return setup(t, func(o *Options) { o.Sources = sources(s) })
 }
 
 // once reconciles if that is due, and answers how far it is.
-func (b *bundle) once() progress {
+func (b *bundle) once(s Source) progress {
 	b.t.Helper()
-	b.reconcileIfDue(b.t.Context())
-	p, err := b.keys.progress(b.t.Context())
+	b.reconcileIfDue(b.t.Context(), s)
+	p, err := b.keys.progress(b.t.Context(), s.Name())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -117,18 +88,18 @@ func TestReconciliationGoesOnWhereItWas(t *testing.T) {
 		}
 		return Page{}, nil
 	}
-	p := b.once()
+	p := b.once(s)
 	if want := (progress{Position: startOfTime.Add(-settled), Ran: startOfTime, Events: 3,
 		Broken: 1}); p != want {
 		t.Errorf("%+v, want %+v", p, want)
 	}
 	want := []string{`-24h0m0s to -5m0s, page ""`, `-24h0m0s to -5m0s, page "p2"`,
 		`-24h0m0s to -5m0s, page "p3"`}
-	if diff := cmp.Diff(want, s.take()); diff != "" {
+	if diff := gocmp.Diff(want, s.take()); diff != "" {
 		t.Error(diff)
 	}
 	b.advance(59 * time.Minute)
-	b.once()
+	b.once(s)
 	if got := s.take(); got != nil {
 		t.Errorf("asked too early: %v", got)
 	}
@@ -136,14 +107,14 @@ func TestReconciliationGoesOnWhereItWas(t *testing.T) {
 	s.pages = func(_, _ time.Time, _ string) (Page, error) {
 		return Page{Events: []provider.Event{delivery(3, time.Hour)}}, nil
 	}
-	b.once()
-	if diff := cmp.Diff([]string{`-35m0s to 55m0s, page ""`}, s.take()); diff != "" {
+	b.once(s)
+	if diff := gocmp.Diff([]string{`-35m0s to 55m0s, page ""`}, s.take()); diff != "" {
 		t.Error(diff)
 	}
 	if err := b.applyAll(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int64{"received": 4, "applied": 3, "duplicates": 1},
+	if diff := gocmp.Diff(map[string]int64{"received": 4, "applied": 3, "duplicates": 1},
 		b.counts("mailgun")); diff != "" {
 		t.Error(diff)
 	}
@@ -160,17 +131,17 @@ func TestReconciliationBrokenOff(t *testing.T) {
 		}
 		return Page{}, errors.New("the connection broke")
 	}
-	p := b.once()
+	p := b.once(s)
 	if !p.Position.Equal(startOfTime.Add(-20*time.Hour)) || p.Error == "" || p.Events != 1 {
 		t.Errorf("%+v", p)
 	}
 	s.take()
 	b.advance(time.Hour)
 	s.pages = func(_, _ time.Time, _ string) (Page, error) { return Page{}, nil }
-	if p = b.once(); p.Error != "" || !p.Position.Equal(startOfTime.Add(55*time.Minute)) {
+	if p = b.once(s); p.Error != "" || !p.Position.Equal(startOfTime.Add(55*time.Minute)) {
 		t.Errorf("%+v", p)
 	}
-	if diff := cmp.Diff([]string{`-20h30m0s to 55m0s, page ""`}, s.take()); diff != "" {
+	if diff := gocmp.Diff([]string{`-20h30m0s to 55m0s, page ""`}, s.take()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -178,14 +149,14 @@ func TestReconciliationBrokenOff(t *testing.T) {
 // With a full inbox nothing is noted as read that was not taken in.
 func TestReconciliationWaitsForRoom(t *testing.T) {
 	s := &scripted{}
-	b := setup(t, func(o *Options) { o.Mailgun, o.MaxFacts = s.mailgun(t), 1 })
+	b := setup(t, func(o *Options) { o.Sources, o.MaxFacts = sources(s), 1 })
 	if err := b.tell(said("delivered", "ann@example.net", byEcho)); err != nil {
 		t.Fatal(err)
 	}
 	s.pages = func(_, _ time.Time, _ string) (Page, error) {
 		return Page{Events: []provider.Event{delivery(1, time.Hour)}, Until: startOfTime.Add(-time.Hour)}, nil
 	}
-	p := b.once()
+	p := b.once(s)
 	if !p.Position.IsZero() || p.Error == "" {
 		t.Errorf("%+v", p)
 	}
@@ -198,11 +169,11 @@ func TestReconciliationWaitsForRoom(t *testing.T) {
 func TestReconciliationAfterALongPause(t *testing.T) {
 	s := &scripted{pages: func(_, _ time.Time, _ string) (Page, error) { return Page{}, nil }}
 	b := setupReconcile(t, s)
-	b.once()
+	b.once(s)
 	s.take()
 	b.advance(10 * 24 * time.Hour)
-	b.once()
-	if diff := cmp.Diff([]string{`168h0m0s to 239h55m0s, page ""`}, s.take()); diff != "" {
+	b.once(s)
+	if diff := gocmp.Diff([]string{`168h0m0s to 239h55m0s, page ""`}, s.take()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -212,8 +183,8 @@ func TestOneProcessReconciles(t *testing.T) {
 	t.Parallel()
 	one := &scripted{pages: func(_, _ time.Time, _ string) (Page, error) { return Page{}, nil }}
 	two := &scripted{pages: one.pages}
-	a := setup(t, func(o *Options) { o.Mailgun, o.Every = one.mailgun(t), 50*time.Millisecond })
-	b := setupOn(t, a.db, func(o *Options) { o.Mailgun, o.Every = two.mailgun(t), 50*time.Millisecond })
+	a := setup(t, func(o *Options) { o.Sources, o.Every = sources(one), 50*time.Millisecond })
+	b := setupOn(t, a.db, func(o *Options) { o.Sources, o.Every = sources(two), 50*time.Millisecond })
 	stop := a.run()
 	a.eventually("the first process has reconciled, and noted when", func() bool {
 		s, err := a.Status(t.Context())
@@ -232,7 +203,79 @@ func TestOneProcessReconciles(t *testing.T) {
 	b.eventually("the second process takes over", func() bool { return len(two.take()) > 0 })
 	s, err := b.Status(t.Context())
 	if err != nil || len(s.Reconciliation) != 1 || s.Reconciliation[0].Ran == nil ||
-		s.Reconciliation[0].Source != "mailgun" {
+		s.Reconciliation[0].Source != "main" {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// Each source has its own position, error and note; one that is gone has no metrics.
+func TestEachSourceHasItsOwnPosition(t *testing.T) {
+	one := &scripted{name: "one", pages: func(_, _ time.Time, _ string) (Page, error) {
+		return Page{Note: "it tells no opens"}, nil
+	}}
+	two := &scripted{name: "two", pages: func(_, _ time.Time, _ string) (Page, error) {
+		return Page{}, errors.New("the connection broke")
+	}}
+	b := setup(t, func(o *Options) { o.Sources = sources(one, two) })
+	first, second := b.once(one), b.once(two)
+	if !first.Position.Equal(startOfTime.Add(-settled)) || first.Error != "" || !second.Position.IsZero() ||
+		!strings.Contains(second.Error, "two: the connection broke") {
+		t.Errorf("%+v, %+v", first, second)
+	}
+	s, err := b.Status(t.Context())
+	if err != nil || len(s.Reconciliation) != 2 || s.Reconciliation[0].Note != "it tells no opens" ||
+		s.Reconciliation[1].Source != "two" || s.Reconciliation[1].Error == "" {
+		t.Errorf("%+v, %v", s.Reconciliation, err)
+	}
+}
+
+// throttled is the error of a provider that asks to wait.
+func throttled(wait time.Duration) error {
+	return &smtpsend.Error{Verdict: smtpsend.Throttle, RetryAfter: wait, Status: 429}
+}
+
+// A short wait is waited; after a long one, and while a gateway is paused, the next run goes on.
+func TestReconciliationObeysRetryAfter(t *testing.T) {
+	var waits []time.Duration
+	answers := []error{throttled(7 * time.Second), throttled(0), nil}
+	s := &scripted{pages: func(_, _ time.Time, _ string) (Page, error) {
+		err := answers[0]
+		answers = answers[1:]
+		return Page{}, err
+	}}
+	b := setup(t, func(o *Options) {
+		o.Sources = sources(s)
+		o.Wait = func(_ context.Context, d time.Duration) { waits = append(waits, d) }
+	})
+	if p := b.once(s); p.Error != "" || len(answers) != 0 {
+		t.Errorf("%+v, %v", p, answers)
+	}
+	if diff := gocmp.Diff([]time.Duration{7 * time.Second, throttledFor}, waits); diff != "" {
+		t.Error(diff)
+	}
+	b.advance(time.Hour)
+	answers = []error{throttled(3 * time.Hour)}
+	if p := b.once(s); !p.Resume.Equal(b.now().Add(3 * time.Hour)) {
+		t.Errorf("%+v", p)
+	}
+	b.advance(2 * time.Hour)
+	b.once(s) // asks nothing: there is no answer left
+	b.advance(time.Hour)
+	answers = []error{ErrPaused}
+	if p := b.once(s); !strings.Contains(p.Error, "paused") {
+		t.Errorf("%+v", p)
+	}
+}
+
+// An API whose list has no end is given up.
+func TestReconciliationWithAnEndlessList(t *testing.T) {
+	n := 0
+	s := &scripted{pages: func(_, _ time.Time, _ string) (Page, error) {
+		n++
+		return Page{Next: fmt.Sprint(n)}, nil
+	}}
+	b := setupReconcile(t, s)
+	if p := b.once(s); !strings.Contains(p.Error, "no end") || n != mostPages {
+		t.Errorf("%+v after %d pages", p, n)
 	}
 }

@@ -63,7 +63,7 @@ func waitingKey(p int, stream string) string { return redisdb.Key(p, "feedback",
 func countsKey(p int) string                 { return redisdb.Key(p, "feedback", "counts") }
 func tokenKey(hash string) string            { return redisdb.Key(0, "feedback", "token", hash) }
 func ownerKey() string                       { return redisdb.Key(0, "feedback", "owner") }
-func reconciledKey() string                  { return redisdb.Key(0, "feedback", "reconciled", reconciled) }
+func reconciledKey(source string) string     { return redisdb.Key(0, "feedback", "reconciled", source) }
 
 const (
 	claimFor      = 30 * time.Second
@@ -179,31 +179,32 @@ func (f *Feedback) bind(ctx context.Context, token, digest string, until time.Ti
 	return "", errors.New("the token keeps expiring")
 }
 
-// progress is the state of the reconciliation.
+// progress is the state of the reconciliation with a source.
 type progress struct {
 	Position time.Time // everything before is in the inbox; zero: nothing was read yet
 	Ran      time.Time // when it last ended
 	Events   int64     // events of the last run
 	Broken   int64     // of these, unreadable
 	Error    string    // empty: the last run succeeded
+	Note     string    // what the source can't tell; empty: nothing
+	Resume   time.Time // the provider asked for nothing before; zero: it didn't
 }
 
-func (s store) progress(ctx context.Context) (progress, error) {
-	v, err := s.db.Client().HGetAll(ctx, reconciledKey()).Result()
+func (s store) progress(ctx context.Context, source string) (progress, error) {
+	v, err := s.db.Client().HGetAll(ctx, reconciledKey(source)).Result()
 	if err != nil {
 		return progress{}, redisdb.Failed(err, "read how far the reconciliation is")
 	}
 	number := func(name string) int64 { n, _ := strconv.ParseInt(v[name], 10, 64); return n }
 	return progress{redisdb.Time(number("position")), redisdb.Time(number("ran")), number("events"),
-		number("broken"),
-		v["error"]}, nil
+		number("broken"), v["error"], v["note"], redisdb.Time(number("resume"))}, nil
 }
 
 // note saves the progress.
-func (s store) note(ctx context.Context, values ...any) error {
+func (s store) note(ctx context.Context, source string, values ...any) error {
 	pipe := s.db.Client().TxPipeline()
-	pipe.HSet(ctx, reconciledKey(), values...)
-	pipe.Expire(ctx, reconciledKey(), reconciledFor)
+	pipe.HSet(ctx, reconciledKey(source), values...)
+	pipe.Expire(ctx, reconciledKey(source), reconciledFor)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("note how far the reconciliation is: %w", err)
 	}

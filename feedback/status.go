@@ -28,7 +28,7 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 			Urgent: c.streams[urgent], Deliveries: c.streams[deliveries], Hits: c.streams[hits], Waiting: c.waiting,
 			Max: f.opts.MaxFacts,
 		},
-		Sources: []api.FeedbackSource{}, Reconciliation: []api.FeedbackReconciliation{},
+		Sources: []api.FeedbackSource{},
 	}
 	for _, name := range Sources() {
 		_, configured := f.verifiers[provider.Name(name)]
@@ -43,17 +43,26 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 			s.Sources = append(s.Sources, one)
 		}
 	}
-	if f.opts.Mailgun != nil {
-		p, err := f.keys.progress(ctx)
-		if err != nil {
-			return api.FeedbackStatus{}, err
-		}
-		s.Reconciliation = append(s.Reconciliation, api.FeedbackReconciliation{
-			Source: reconciled, Position: known(p.Position), Ran: known(p.Ran), Events: p.Events, Broken: p.Broken,
-			Error: p.Error,
-		})
+	s.Reconciliation, err = f.reconciliation(ctx)
+	return s, err
+}
+
+// reconciliation returns the state of each source.
+func (f *Feedback) reconciliation(ctx context.Context) ([]api.FeedbackReconciliation, error) {
+	all := []api.FeedbackReconciliation{}
+	if f.opts.Sources == nil {
+		return all, nil
 	}
-	return s, nil
+	sources, err := f.opts.Sources(ctx)
+	for _, source := range sources {
+		p, err := f.keys.progress(ctx, source.Name())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, api.FeedbackReconciliation{Source: source.Name(), Position: known(p.Position),
+			Ran: known(p.Ran), Events: p.Events, Broken: p.Broken, Error: p.Error, Note: p.Note})
+	}
+	return all, err
 }
 
 // known returns nil for the zero time, so that JSON omits it.

@@ -218,7 +218,7 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	}
 	args.Attempts, args.Attempted, args.InDoubt, args.Events = dec.attempts, !dec.unasked, dec.fresh,
 		events.lines
-	args.References, args.KeepKey = d.references(c, dec), d.keepKey()
+	args.References, args.KeepKey = d.references(ctx, c, dec), d.keepKey()
 	st := events.remember(dec.status)
 	if dec.waits() {
 		st = st.waits(dec.at, dec.reason)
@@ -252,8 +252,9 @@ func (c *claim) after(d decision) row {
 
 // references returns the references of a message that a relay accepted (see Lookup), as finish.lua takes
 // them. A message to several recipients has one more, under its own id: their hashes (see Addressed.Went).
-func (d *Delivery) references(c *claim, dec decision) string {
-	if d.opts.KeepReferences == 0 || len(dec.sent) == 0 {
+func (d *Delivery) references(ctx context.Context, c *claim, dec decision) string {
+	if d.opts.KeepReferences == 0 || len(dec.sent) == 0 ||
+		d.opts.ReportedBy != nil && !d.opts.ReportedBy(ctx, dec.gateway) {
 		return ""
 	}
 	var names []string

@@ -72,7 +72,10 @@ type Options struct {
 	OwnReturnPaths int
 	// how long Lookup finds a message by its references; 0: it does not
 	KeepReferences time.Duration
-	MaxEvents      int // in the stream, in addition to those not read yet; 0: 100,000
+	// ReportedBy reports whether somebody may report about the messages of a gateway (empty: the account's own
+	// relay). References of other messages aren't kept. Nil: all are
+	ReportedBy func(ctx context.Context, gateway string) bool
+	MaxEvents  int // in the stream, in addition to those not read yet; 0: 100,000
 
 	Traces   *telemetry.Tracer     // nil: no traces
 	Logger   *slog.Logger          // nil: no log

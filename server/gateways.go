@@ -1,6 +1,11 @@
 package server
 
-import "github.com/postroom/postroom/api"
+import (
+	"context"
+	"net/http"
+
+	"github.com/postroom/postroom/api"
+)
 
 type gatewayInput struct {
 	Gateway string `path:"gateway" maxLength:"256" doc:"Id of the gateway"`
@@ -11,4 +16,22 @@ func (in gatewayInput) id() string { return in.Gateway }
 type updateGatewayInput struct {
 	gatewayInput
 	body[api.GatewayPatch]
+}
+
+type providerImportInput struct {
+	gatewayInput
+	optionalBody[api.ProviderImportStart]
+}
+
+// providerImportStarted is an import that goes on after the answer.
+type providerImportStarted struct{ api.ProviderImport }
+
+func (providerImportStarted) status() int { return http.StatusAccepted }
+
+// importProviderList starts an import of a provider's suppression list.
+func importProviderList(p *Parts) handler[providerImportInput, providerImportStarted] {
+	return func(ctx context.Context, in *providerImportInput) (providerImportStarted, error) {
+		started, err := p.Provider.Start(ctx, in.Gateway, in.content())
+		return providerImportStarted{started}, err
+	}
 }

@@ -107,6 +107,7 @@ func newOpenAPI() *huma.OpenAPI {
 	schemas.RegisterTypeAlias(reflect.TypeFor[eventRow](), reflect.TypeFor[api.DigestEvent]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.DigestEventsAnswer](), reflect.TypeFor[rowOrRows]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[readyAnswer](), reflect.TypeFor[api.Ready]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[providerImportStarted](), reflect.TypeFor[api.ProviderImport]())
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{Title: "Postroom", Version: specVersion, Description: about,
@@ -170,6 +171,10 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 				"")),
 		}
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + name}
+	}
+	if r.output == reflect.TypeFor[providerImportStarted]() {
+		op.Responses["202"] = op.Responses["200"]
+		delete(op.Responses, "200")
 	}
 	if r.output == reflect.TypeFor[readyAnswer]() {
 		op.Responses["503"] = &huma.Response{Description: "Not ready", Content: op.Responses["200"].Content}

@@ -51,6 +51,7 @@ type Parts struct {
 	Settings     *settings.Settings
 	Webhooks     *webhooks.Webhooks
 	Suppressions *suppression.Store
+	Provider     *suppression.Providers
 	Audience     *audience.Subscribers
 	OptIn        *audience.Confirmations
 	Campaigns    *newsletter.Campaigns

@@ -52,6 +52,7 @@ import (
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apisend"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -110,6 +111,11 @@ func newParts(t testing.TB) *parts {
 		ServiceURL: func() string { return "https://mail.example.com" }}
 	p.Suppressions, err = suppression.New(p.db, suppression.Options{Ring: ring})
 	must(err)
+	p.Provider = suppression.NewProviders(p.Suppressions, suppression.ProvidersOptions{
+		Gateway: func(ctx context.Context, id string) (api.GatewayType, apisend.Target, error) {
+			relay, err := p.Gateways.Resolve(ctx, id)
+			return relay.Type, relay.API, err
+		}})
 	p.Templates, err = templates.New(p.db, noSenders{}, templates.Options{})
 	must(err)
 	p.OAuth, err = oauth.New(p.db, ring, oauth.Options{})

@@ -122,6 +122,8 @@ func (s *Server) senderRoutes() []group {
 			get(api.GetGateway, scope, byID[gatewayInput](unbound(p.Gateways.Get))),
 			on(api.UpdateGateway, scope, changes("gateway", "gateway"),
 				byIDAndBody[updateGatewayInput](unboundChange(changed.UpdateGateway))),
+			on(api.ImportProviderList, scope, changes("gateway", "gateway"), importProviderList(p)),
+			get(api.GetProviderImport, scope, byID[gatewayInput](unbound(p.Provider.Progress))),
 			on(api.DeleteGateway, scope, changes("gateway", "gateway"),
 				byID[gatewayInput](unbound(changed.DeleteGateway))),
 		}},

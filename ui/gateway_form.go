@@ -18,6 +18,9 @@ type gatewayView struct {
 	Users []string // accounts that list it
 	Form  form
 	Tried *trial // nil: it was not tried now
+
+	Lists  bool                // the provider's suppression list can be read
+	Import *api.ProviderImport // of that list; nil: there was none
 }
 
 // trial is the result of a login to a relay.
@@ -240,6 +243,9 @@ func (u *UI) showGateway(w http.ResponseWriter, r *http.Request, view gatewayVie
 		return err
 	}
 	if view.Users, err = u.Accounts.UsingGateway(r.Context(), view.Gateway.Gateway); err != nil {
+		return err
+	}
+	if err := u.showImport(r, &view); err != nil {
 		return err
 	}
 	return u.show(w, r, status, "gateway", "Gateway "+view.Gateway.Gateway, view)

@@ -176,6 +176,7 @@ func (t table) accountRoutes() {
 	t.closed("GET /gateways/{id}", t.onGateway(t.gateway))
 	t.changes("POST /gateways/{id}", "gateway", t.onGateway(t.changeGateway))
 	t.closed("POST /gateways/{id}/verify", t.onGateway(t.verifyGateway))
+	t.changes("POST /gateways/{id}/suppressions", "gateway", t.onGateway(t.importProviderList))
 	t.changes("POST /gateways/{id}/delete", "gateway", t.deleteGateway)
 }
 

@@ -57,6 +57,7 @@ import (
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apisend"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -204,6 +205,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	u, err := New(Parts{
 		Parts: server.Parts{
+			Provider: suppression.NewProviders(w.barred, suppression.ProvidersOptions{
+				Gateway: func(ctx context.Context, id string) (api.GatewayType, apisend.Target, error) {
+					relay, err := w.gateways.Resolve(ctx, id)
+					return relay.Type, relay.API, err
+				}}),
 			Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
 			Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures, Why: w.why, Overview: w.overview,
 			Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},

@@ -12,6 +12,9 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
+// StateOpen is the state of a gateway that failed so often that it rests for a while.
+const StateOpen = stateOpen
+
 // The states of a gateway.
 const (
 	stateUnset     = "unset"     // no use yet, or none since the gateway was changed

@@ -53,8 +53,10 @@ func askedLine(r api.FeedbackReconciliation, now time.Time) string {
 	if r.Position != nil {
 		line += "; all is known until " + moment(*r.Position, now)
 	}
-	if r.Error != "" {
-		line += "; " + r.Error
+	for _, more := range []string{r.Note, r.Error} {
+		if more != "" {
+			line += "; " + more
+		}
 	}
 	return line
 }

@@ -16,6 +16,8 @@ func gatewayVerbs() []verb {
 		{name: "add", help: "Add a gateway, or replace it.", run: &gatewayAddCmd{}},
 		{name: "update", help: "Change what the flags name of a gateway.", run: &gatewayUpdateCmd{}},
 		{name: "verify", help: "Try to log in to a gateway, without sending anything.", run: asks(gatewayVerify)},
+		{name: "suppressions", help: "Import the suppression list of a gateway's provider.",
+			run: &gatewaySuppressionsCmd{}},
 		{name: "delete", help: "Delete a gateway that no account lists.", run: &deleteCmd[api.GatewayDeleted]{
 			route: api.DeleteGateway, what: "gateway", consequence: " for good",
 		}},

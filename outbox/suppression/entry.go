@@ -59,7 +59,8 @@ type Entry struct {
 
 	Created time.Time // zero: now. In whole seconds
 	Expires time.Time // time from which it no longer holds; zero: never. In whole seconds, rounded up
-	// origin: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - and _, cut to 20
+	// origin: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - _ . and :, cut to 40. Values
+	// of more than 64 bytes cost memory: see the package
 	Source    string
 	MessageID string // evidence: queueId of the message that caused it; empty: none
 	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty: none
@@ -71,7 +72,7 @@ type Entry struct {
 
 // Bounds of the fields of an entry, in bytes.
 const (
-	maxSource    = 20
+	maxSource    = 40
 	maxMessageID = 200
 	maxResponse  = 500
 	maxScope     = 256
@@ -180,7 +181,7 @@ func validList(id string) bool {
 
 func sourceRune(r rune) rune {
 	switch {
-	case r == '-', r == '_', r >= '0' && r <= '9', r >= 'a' && r <= 'z':
+	case r == '-', r == '_', r == '.', r == ':', r >= '0' && r <= '9', r >= 'a' && r <= 'z':
 		return r
 	case r >= 'A' && r <= 'Z':
 		return r - 'A' + 'a'

@@ -10,7 +10,8 @@ import (
 type metrics struct {
 	checks  prometheus.Counter
 	stops   map[Reason]prometheus.Counter
-	entries *prometheus.GaugeVec // by reason and kind of scope; written by Run
+	entries *prometheus.GaugeVec   // by reason and kind of scope; written by Run
+	lists   *prometheus.CounterVec // entries of providers' lists, by result
 }
 
 // kinds are the kinds of scope. A label has only the kind, because there is an id for each account and list.
@@ -28,6 +29,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m.entries = auto.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "postroom_suppression_entries", Help: "Entries of the suppression list.",
 	}, []string{"reason", "scope"})
+	m.lists = auto.NewCounterVec(prometheus.CounterOpts{Name: "postroom_suppression_provider_entries_total",
+		Help: "Entries read from the suppression lists of providers."}, []string{"result"})
+	m.imported(0, 0, 0)
 	m.stops[Erased] = stops.WithLabelValues(string(Erased))
 	for _, r := range Reasons {
 		m.stops[r] = stops.WithLabelValues(string(r))
@@ -36,6 +40,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}
 	}
 	return m
+}
+
+// imported counts entries of a provider's list: new ones, known ones, and those that are no addresses.
+func (m *metrics) imported(added, known, failed int) {
+	for result, n := range map[string]int{"added": added, "known": known, "failed": failed} {
+		m.lists.WithLabelValues(result).Add(float64(n))
+	}
 }
 
 func (m *metrics) checked(found *Entry) {

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+// An import of a provider's list is started with 202, shown while it waits for a worker, and in the audit log.
+func TestImportOfAProvidersList(t *testing.T) {
+	t.Parallel()
+	w, ctx := setup(t), t.Context()
+	for _, g := range []api.Gateway{
+		{Gateway: "main", Type: api.GatewayPostmark, API: &api.GatewayAPI{Key: "key"}},
+		{Gateway: "jet", Type: api.GatewayMailjet, API: &api.GatewayAPI{Key: "key", Secret: "secret"}}} {
+		g.Name = g.Gateway
+		if _, err := api.CreateGateway.Do(ctx, w.client, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const path = "/v1/gateway/main/suppressions/import"
+	if _, err := api.GetProviderImport.Do(ctx, w.client, "main"); !fault.Is(err, fault.NotFound) {
+		t.Error(err)
+	}
+	got := w.do(t, http.MethodPost, path, adminToken, `{"account":"shop"}`)
+	if got.status != http.StatusAccepted || !strings.Contains(got.body, `"state":"running"`) ||
+		!strings.Contains(got.body, `"account":"shop"`) {
+		t.Error(got.status, got.body)
+	}
+	again, err := api.ImportProviderList.Do(ctx, w.client, api.ProviderImportStart{}, "main")
+	if err != nil || again.State != "running" || again.Account != "shop" {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if shown, err := api.GetProviderImport.Do(ctx, w.client, "main"); err != nil || shown.Started == nil {
+		t.Errorf("%+v, %v", shown, err)
+	}
+	if got := w.do(t, http.MethodPost, path, boundToken, ""); got.status != http.StatusForbidden {
+		t.Errorf("a token of an account: %d %s", got.status, got.body)
+	}
+	for gateway, want := range map[string]fault.Kind{"jet": fault.Invalid, "nobody": fault.NotFound} {
+		if _, err := api.ImportProviderList.Do(ctx, w.client, api.ProviderImportStart{}, gateway); !fault.Is(err,
+			want) {
+			t.Errorf("%s: %v", gateway, err)
+		}
+	}
+	if !slices.ContainsFunc(w.entries(t, api.AuditQuery{}), func(e api.AuditEntry) bool {
+		return e.Action == "POST /v1/gateway/{gateway}/suppressions/import" && e.Object.ID == "main"
+	}) {
+		t.Error("the audit log has no entry")
+	}
+}
