@@ -143,7 +143,7 @@ func newStory(t *testing.T, redis string, demo func(*testsmtp.Server) *ui.Demo) 
 	s.vars = map[string]any{
 		"relayHost": at.Hostname(), "relayPort": port, "hooks": hooks.URL, "refused": "rcpt-550@example.net",
 		"refusedToo": "rcpt-550+2@example.net", "provider": provider.URL, "accountToken": testapi.DefaultSecret,
-		"hourAgo":    day(-time.Hour), "inAnHour": day(time.Hour), "tomorrow": day(24 * time.Hour),
+		"hourAgo": day(-time.Hour), "inAnHour": day(time.Hour), "tomorrow": day(24 * time.Hour),
 		"dkimKey": domainKey(t), "password": "correct horse battery", "newPassword": "a better horse battery",
 	}
 	s.operations, s.router = describedBy(t, s.url)
