@@ -57,6 +57,7 @@ import (
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apiadmin"
 	"github.com/postroom/postroom/smtpsend/apisend"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -108,7 +109,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	tasks, control := queue.NewClient(c, queue.Options{}), queue.NewControl(c)
 	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
 	w.must(err)
-	w.gateways, err = gateways.New(db, ring, gateways.Options{})
+	public := func() string { return "https://mail.example.com" }
+	w.gateways, err = gateways.New(db, ring, gateways.Options{ServiceURL: public})
 	w.must(err)
 	w.accounts, err = accounts.New(db, ring, w.gateways, accounts.Options{Default: &api.Account{
 		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
@@ -121,7 +123,6 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	signed, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(
 		"0123456789abcdef0123456789abcdef"))})
 	w.must(err)
-	public := func() string { return "https://mail.example.com" }
 	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
 	w.must(err)
 	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay,
@@ -203,6 +204,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.dns = &provision.DNS{Resolver: &w.zone, Keys: keys, ServiceURL: public}
 	tokens, err := oauth.New(db, ring, oauth.Options{})
 	w.must(err)
+	apis, err := apisend.New(apisend.Options{})
+	w.must(err)
 	u, err := New(Parts{
 		Parts: server.Parts{
 			Provider: suppression.NewProviders(w.barred, suppression.ProvidersOptions{
@@ -210,6 +213,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 					relay, err := w.gateways.Resolve(ctx, id)
 					return relay.Type, relay.API, err
 				}}),
+			Admin:  apiadmin.New(apis),
 			Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
 			Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures, Why: w.why, Overview: w.overview,
 			Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},

@@ -147,7 +147,7 @@ func TestGatewaysOfOneProviderHaveTheirOwnSecrets(t *testing.T) {
 		t.Errorf("the old secret: %d", got)
 	}
 	const counted = `postroom_feedback_refused_total{provider="postmark",reason="unproven"} 1`
-	if _, body := apptest.Look(t, p.URL+"/metrics", apptest.TestToken); !strings.Contains(body, counted) {
+	if _, body := apptest.Look(t, p.URL+"/metrics", p.Token); !strings.Contains(body, counted) {
 		t.Errorf("no %s in the metrics", counted)
 	}
 }
