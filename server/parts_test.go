@@ -53,6 +53,7 @@ import (
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/smtpsend/apiadmin"
 	"github.com/postroom/postroom/smtpsend/apisend"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -108,6 +109,9 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.DomainKeys, err = dkim.NewKeys(p.db, ring, dkim.Options{})
 	must(err)
+	apis, err := apisend.New(apisend.Options{})
+	must(err)
+	p.Admin = apiadmin.New(apis)
 	p.DNS = &provision.DNS{Resolver: nowhere{}, Keys: p.DomainKeys, BounceDomain: "bounces.example.com",
 		ServiceURL: func() string { return "https://mail.example.com" }}
 	p.Suppressions, err = suppression.New(p.db, suppression.Options{Ring: ring})
