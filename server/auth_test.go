@@ -134,6 +134,16 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		id = created.ID
 	case "getGateway", "updateGateway", "deleteGateway":
 		_, err = p.Gateways.Create(ctx, api.Gateway{Gateway: "gw1", Name: "GW", Host: "h", Port: 25})
+	case "importProviderList", "providerImport":
+		_, err = p.Gateways.Create(ctx, api.Gateway{Gateway: "listed", Name: "L", Type: api.GatewayPostmark,
+			API: &api.GatewayAPI{Key: "key"}})
+		if err == nil {
+			_, err = p.Provider.Start(ctx, "listed", api.ProviderImportStart{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{"{gateway}", "listed"}
 	case "subscriberImport", "stopSubscriberImport":
 		p.account(t, "acme")
 		id = "x" + strings.ToLower(rand.Text())
@@ -307,6 +317,9 @@ func welcome(r route) int {
 	}
 	if r.path == "/c/{token}" || r.path == "/track/click" {
 		return http.StatusFound
+	}
+	if r.id == "importProviderList" {
+		return http.StatusAccepted
 	}
 	return http.StatusOK
 }
