@@ -57,17 +57,17 @@ type apiFields struct{ needs, has []string }
 
 // apiTypes is the table of docs/gateways.md.
 var apiTypes = map[api.GatewayType]apiFields{
-	api.GatewayHTTP:      {[]string{"url"}, []string{"secret", "sandbox", "webhookSecret"}},
-	api.GatewaySES:       {[]string{"region"}, []string{"key", "secret", "url", "pool", "webhookSecret"}},
-	api.GatewaySendGrid:  {[]string{"key"}, []string{"region", "url", "pool", "sandbox", "webhookSecret"}},
-	api.GatewayMailgun:   {[]string{"key", "domain"}, []string{"region", "url", "sandbox", "webhookSecret"}},
-	api.GatewayPostmark:  {[]string{"key"}, []string{"secret", "url", "stream", "batch", "webhookSecret"}},
-	api.GatewayMailjet:   {[]string{"key", "secret"}, []string{"url", "sandbox", "batch", "webhookSecret"}},
+	api.GatewayHTTP:     {[]string{"url"}, []string{"secret", "sandbox", "webhookSecret"}},
+	api.GatewaySES:      {[]string{"region"}, []string{"key", "secret", "url", "pool", "webhookSecret"}},
+	api.GatewaySendGrid: {[]string{"key"}, []string{"region", "url", "pool", "sandbox", "webhookSecret"}},
+	api.GatewayMailgun:  {[]string{"key", "domain"}, []string{"region", "url", "sandbox", "webhookSecret"}},
+	api.GatewayPostmark: {[]string{"key"}, []string{"secret", "url", "stream", "batch", "webhookSecret"}},
+	api.GatewayMailjet:  {[]string{"key", "secret"}, []string{"url", "sandbox", "batch", "webhookSecret"}},
 	api.GatewaySparkPost: {[]string{"key"}, []string{"region", "url", "pool", "subaccount", "sandbox",
 		"webhookSecret"}},
-	api.GatewayBrevo:     {[]string{"key"}, []string{"url", "sandbox", "webhookSecret"}},
-	api.GatewayResend:    {[]string{"key"}, []string{"url", "batch", "webhookSecret"}},
-	api.GatewayMandrill:  {[]string{"key"}, []string{"url", "pool", "subaccount", "webhookSecret"}},
+	api.GatewayBrevo:    {[]string{"key"}, []string{"url", "sandbox", "webhookSecret"}},
+	api.GatewayResend:   {[]string{"key"}, []string{"url", "batch", "webhookSecret"}},
+	api.GatewayMandrill: {[]string{"key"}, []string{"url", "pool", "subaccount", "webhookSecret"}},
 }
 
 var awsRegion = regexp.MustCompile(`^[a-z]{2,3}(-[a-z]+)+-[0-9]{1,2}$`)

@@ -20,7 +20,7 @@ func TestTheTableOfTypesIsTheProgram(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(page), "| type | needs | may have |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
-	word := regexp.MustCompile("`([a-z]+)`")
+	word := regexp.MustCompile("`([a-zA-Z]+)`")
 	fields := func(cell string) []string {
 		var all []string
 		for _, found := range word.FindAllStringSubmatch(cell, -1) {
