@@ -127,6 +127,9 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.Gateways, err = gateways.New(p.db, ring, gateways.Options{})
 	must(err)
+	apis, err := apisend.New(apisend.Options{})
+	must(err)
+	p.Admin = apiadmin.New(apis)
 	p.Accounts, err = accounts.New(p.db, ring, p.Gateways, accounts.Options{Default: &api.Account{
 		Account: accounts.DefaultID, Email: "from@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
 			Port: 587},
