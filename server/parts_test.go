@@ -109,9 +109,6 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.DomainKeys, err = dkim.NewKeys(p.db, ring, dkim.Options{})
 	must(err)
-	apis, err := apisend.New(apisend.Options{})
-	must(err)
-	p.Admin = apiadmin.New(apis)
 	p.DNS = &provision.DNS{Resolver: nowhere{}, Keys: p.DomainKeys, BounceDomain: "bounces.example.com",
 		ServiceURL: func() string { return "https://mail.example.com" }}
 	p.Suppressions, err = suppression.New(p.db, suppression.Options{Ring: ring})

@@ -35,7 +35,7 @@ func TestMistakesSayWhatIsRight(t *testing.T) {
 		"token create": "<description> is missing; see: postroom token create --help",
 		"secret":       "say what to do: postroom secret rotate or signing; see: postroom secret --help",
 		"gateway mend x": "there is no command postroom gateway mend; there are list, show, add, update, verify, " +
-			"webhook, domains or delete; see: postroom gateway --help",
+			"suppressions, webhook, domains or delete; see: postroom gateway --help",
 		"outbox list --nonsense": "unknown flag --nonsense; see: postroom outbox list --help",
 		"config --set colour=x": "invalid configuration: colour: is not a setting (flag); postroom config lists " +
 			"all settings",
