@@ -462,8 +462,11 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 		}
 	}
 	busy := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
-		if c.Verb == "MAIL" {
+		switch {
+		case c.Verb == "MAIL" && c.Arg == "routed@example.com":
 			return testsmtp.Action{Reply: "421 4.7.0 Too many messages, slow down"}
+		case c.Verb == "RCPT":
+			return testsmtp.Action{Reply: "450 4.7.1 Rate limit exceeded for recipient domain"}
 		}
 		return testsmtp.Action{}
 	}})
@@ -471,6 +474,14 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 		Gateway: "gw", Name: "GW", Host: busy.Host(), Port: busy.Port(), Limits: &api.Limits{PerMinute: 100,
 			Connections: 1},
 	})
+	must(err)
+	_, err = api.CreateGateway.Do(ctx, client, api.Gateway{
+		Gateway: "slow", Name: "Slow", Host: busy.Host(), Port: busy.Port(),
+		LimitsPerDomain: map[string]api.DomainLimits{"*": {PerMinute: 100, Connections: 1}},
+	})
+	must(err)
+	_, err = api.CreateAccount.Do(ctx, client, api.Account{Account: "domains", Email: "domains@example.com",
+		Gateways: []api.Route{{Gateway: "slow"}}})
 	must(err)
 	_, err = api.CreateAccount.Do(ctx, client, api.Account{Account: "routed", Email: "routed@example.com",
 		Gateways: []api.Route{{Gateway: "gw"}}})
@@ -492,7 +503,7 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 		OAuth2: &api.OAuth2{TokenURL: tokens.URL, ClientID: "id", RefreshToken: "r", User: "me"},
 	})
 	must(err)
-	for _, account := range []string{"routed", "troubled"} {
+	for _, account := range []string{"routed", "domains", "troubled"} {
 		_, err := api.Submit.Do(ctx, client, api.SubmitRequest{Account: account, To: api.Addresses{
 			{Address: "ann@example.net"}}, Text: "Hello"})
 		must(err)

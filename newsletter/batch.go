@@ -193,6 +193,10 @@ func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, 
 		b.tried.Add(1)
 		return false, b.judge(work, p, a, m.offset, got)
 	}
+	if got.Apart {
+		b.tried.Add(1)
+		return false, b.moveAside(work, a, m.offset, got)
+	}
 	if got.Marked { // nothing was delivered: the person is only taken again
 		b.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Taken})
 	}
@@ -264,15 +268,25 @@ func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee
 	recorded, version := b.settle(ctx, move)
 	b.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
 	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the dispatcher does it
-		b.c.enqueue(ctx, b.scan, b.Chunk, offset, a, got.Until)
+		b.c.enqueue(ctx, b.scan, b.Chunk, offset, a, got.Until, "")
+	}
+	return version
+}
+
+// moveAside leaves a person to the outbox whose domain takes no more mail now, so that the others don't wait.
+// It returns the version of send.
+func (b *batch) moveAside(ctx context.Context, a outbox.Addressee, offset int, got outbox.Sending) string {
+	recorded, version := b.settle(ctx, sendlog.Move{Offset: offset, To: sendlog.Deferred, Why: cut(got.Response)})
+	if recorded {
+		b.c.enqueue(ctx, b.scan, b.Chunk, offset, a, got.Until, got.Reservation)
 	}
 	return version
 }
 
 // enqueue makes a message of the outbox of a deferred person. If that fails, the dispatcher does it.
 func (c *Campaigns) enqueue(ctx context.Context, s *scan, chunk, offset int, a outbox.Addressee,
-	due time.Time) {
-	err := s.mailingOf(uint32(chunk*sendlog.ChunkSize+offset)).Enqueue(ctx, a, due)
+	due time.Time, had limits.Reservation) {
+	err := s.mailingOf(uint32(chunk*sendlog.ChunkSize+offset)).Enqueue(ctx, a, due, had)
 	if err == nil {
 		err = c.Log.Enqueued(ctx, s.key, chunk, offset)
 	}

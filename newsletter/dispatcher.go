@@ -328,7 +328,7 @@ func (c *Campaigns) enqueueOwed(ctx context.Context, one *campaign, s *scan, chu
 		if err != nil {
 			return err
 		}
-		c.enqueue(ctx, s, chunk, offset, a, c.opts.Now())
+		c.enqueue(ctx, s, chunk, offset, a, c.opts.Now(), "")
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return dec
 	case !got.Wait.IsZero():
 		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
-			reason: got.Reason}
+			reason: got.Reason, apart: got.Destination != ""}
 	}
 	err := got.Err // of the gateway that was asked last; nil if a recipient got the message
 	if n := len(got.Tries); errors.Is(err, routing.ErrNoGateway) {

@@ -72,6 +72,7 @@ type decision struct {
 	took        time.Duration  // of the attempt; 0: no relay was asked
 	trouble     reason         // of the account, when held
 	reservation string         // of a limit, when deferred
+	apart       bool           // the limit is that of its destination
 	reason      string         // in words, when deferred or held
 	hold        string         // what the message waits for, when held
 	known       []string       // provider.Reference of the providers that took it
@@ -295,6 +296,9 @@ func (d *decision) spares(c *claim, t attempted, p policy, se *smtpsend.Error) b
 	d.ban = bans[endCode(t.err)]
 	away := se != nil && !se.InDoubt && !se.Uncarried() && (se.Elsewhere() ||
 		se.Scope == smtpsend.ScopeConnection || se.Code == 0)
+	if n := len(t.tries); away && n > 0 && t.tries[n-1].OfDestination(se) {
+		away = false // the servers of other people may be well
+	}
 	if away = away && !troubled(se); troubled(se) && (!p.hold || c.gateway != "") {
 		d.ban = HoldAccount
 	}

@@ -179,7 +179,7 @@ func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error
 		id = b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Lane: api.Bulk, Gateway: r.shared.Gateway,
 			Bound: r.shared.Bound, DeliveryAttempts: r.shared.Attempts})
 	case 2:
-		if err := l.Enqueue(t.Context(), to, b.clock.Now()); err != nil {
+		if err := l.Enqueue(t.Context(), to, b.clock.Now(), ""); err != nil {
 			t.Fatal(err)
 		}
 		b.store.Campaign = func(context.Context, string) (Turn, error) { return l.Turn(to), nil }
@@ -215,7 +215,7 @@ func came1(b *bundle, s Sending) string {
 	for _, one := range []struct {
 		word string
 		is   bool
-	}{{" hard", s.Hard}, {" busy", s.Busy}, {" waits", s.Waits}, {" hold " + s.Hold, s.Hold != ""}} {
+	}{{" hard", s.Hard}, {" busy", s.Busy}, {" waits", s.Waits}, {" apart", s.Apart}, {" hold " + s.Hold, s.Hold != ""}} {
 		if one.is {
 			words += one.word
 		}
@@ -308,6 +308,16 @@ func rulesOfRelays() []rule {
 		{name: "a limit is reached",
 			change: func(b *bundle, _ *altered) { b.sender.full = b.clock.Now().Add(time.Minute) },
 			want:   [3]string{"delayed 0 1m0s", "unsent waits 1m0s", "delayed 1 1m0s"}},
+		{name: "the limit of a domain is reached",
+			change: func(b *bundle, _ *altered) {
+				b.sender.full, b.sender.of = b.clock.Now().Add(time.Minute), "dest:gw:x.test"
+			},
+			want: [3]string{"delayed 0 1m0s", "unsent waits apart 1m0s", "delayed 1 1m0s"}},
+		{name: "the servers of a domain are not reached", asks: true, change: func(b *bundle, a *altered) {
+			b.sender.direct = true
+			refuses(smtpsend.Error{Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft,
+				Scope: smtpsend.ScopeDestination, Err: errors.New("refused")})(b, a)
+		}, want: [3]string{"delayed ESOCKET 1 20s", "put off 20s", "delayed ESOCKET 2 40s"}},
 		{name: "all connections are taken",
 			change: func(b *bundle, _ *altered) { b.sender.crowded = b.clock.Now().Add(time.Minute) },
 			want:   [3]string{"delayed 0 1h0m0s", "unsent busy waits 1s", "delayed 1 1h0m0s"}},

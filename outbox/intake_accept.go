@@ -202,7 +202,8 @@ func (in *Intake) encode(m *newMessage) error {
 	}
 	m.args = acceptArgs{
 		ID: m.id, Now: now, Due: due, Lane: m.lane, Account: m.envelope.Account, Max: m.attempts, Made: m.made,
-		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
+		Reservation: m.reservation,
+		Gateway:     m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
 		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, Window: cmp.Or(m.window, in.opts.Window),
 		MemoryShare: in.countBytes(len(content)),
 		Size:        max(m.size, 1), Token: tokenOf(m.quotas),

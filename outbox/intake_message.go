@@ -110,10 +110,11 @@ type newMessage struct {
 	personal    render.Personalization // what it has beside the shared content
 	lane        api.Lane
 	gateway     string
-	attempts    int // at most
-	made        int // of them, before it was handed in
-	window      int // of its account, see Options.Window
-	size        int // bytes as it is sent
+	attempts    int    // at most
+	made        int    // of them, before it was handed in
+	reservation string // of a limit that it waits for; empty: none
+	window      int    // of its account, see Options.Window
+	size        int    // bytes as it is sent
 	quotas      []quota
 	counted     bool   // in the quotas of a day
 	due         int64  // Unix milliseconds; in the past: now

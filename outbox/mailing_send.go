@@ -46,6 +46,7 @@ type Sending struct {
 	Busy  bool      // with FateUnsent: all connections to the relay are taken
 	Hold  string    // with FateUnsent: why nothing more can be sent: HoldAccount, HoldSender; empty: it can
 	Waits bool      // with FateUnsent: no relay was asked, because of a limit, a held account, or one that rests
+	Apart bool      // with Waits: only mail to the same domain waits with it. See Enqueue
 	// with Waits: to be shown by the next mail of the mailing that is sent at Until or later; empty: none
 	Reservation limits.Reservation
 	Response    string // of the relay, or why there is none
@@ -122,7 +123,7 @@ var published = map[outcome]event.Type{sent: event.MessageSent, delayed: event.M
 // sending is the decision as the campaign takes it.
 func (d *decision) sending(c *claim) Sending {
 	s := Sending{Fate: FateUnsent, Until: d.due, Hold: d.ban, Waits: d.waits(), Response: d.reason,
-		Marked: c.marked, Reservation: limits.Reservation(d.reservation)}
+		Marked: c.marked, Reservation: limits.Reservation(d.reservation), Apart: d.apart}
 	switch d.outcome {
 	case sent:
 		s.Fate, s.Response = FateSent, d.response
@@ -142,10 +143,13 @@ func (d *decision) sending(c *claim) Sending {
 }
 
 // Enqueue makes a message of the outbox of one that a relay put off: it is tried again from a time on,
-// with the attempt that was made counted. A message that was enqueued before stays as it is, so that
-// Enqueue may be repeated.
-func (m *Mailing) Enqueue(ctx context.Context, a Addressee, due time.Time) error {
-	s := m.mailings
+// with the attempt that was made counted. With a reservation, the message waits for a limit and no attempt was
+// made. A message that was enqueued before stays as it is, so that Enqueue may be repeated.
+func (m *Mailing) Enqueue(ctx context.Context, a Addressee, due time.Time, had limits.Reservation) error {
+	s, made := m.mailings, 1
+	if had != "" {
+		made = 0
+	}
 	e, err := m.envelope(a)
 	if err != nil {
 		return err
@@ -165,16 +169,16 @@ func (m *Mailing) Enqueue(ctx context.Context, a Addressee, due time.Time) error
 	if err != nil {
 		return err
 	}
-	made := &newMessage{counted: true, quotas: quotasOf(e.Account, q, m.shared.Token, m.shared.TokenQuota),
+	one := &newMessage{counted: true, quotas: quotasOf(e.Account, q, m.shared.Token, m.shared.TokenQuota),
 		id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
 		personal: personal, lane: api.Bulk, gateway: m.shared.Gateway, window: s.windowOf(m.account), size: e.Size,
-		attempts: m.attempts(), made: 1, due: redisdb.Millis(due)}
-	if err := s.intake.encode(made); err != nil {
+		attempts: m.attempts(), made: made, reservation: string(had), due: redisdb.Millis(due)}
+	if err := s.intake.encode(one); err != nil {
 		return err
 	}
-	made.unlook() // they were asked for this mail, and are again before the next attempt
-	s.intake.enter(ctx, []*newMessage{made})
-	return made.result.Err
+	one.unlook() // they were asked for this mail, and are again before the next attempt
+	s.intake.enter(ctx, []*newMessage{one})
+	return one.result.Err
 }
 
 // Turn makes a message that was enqueued go as the mailing says now, to an addressee.

@@ -70,6 +70,7 @@ type (
 		Window                                               int
 		Size                                                 int
 		Token, Day, Quotas, Partitions, Addressed            string
+		Reservation                                          string
 		KeepAddressed                                        int
 		Enqueue, Task, Tasks, Enqueue1, Enqueue2, Enqueue3   string
 		LookEach                                             int `lua:",omitzero"`

@@ -393,6 +393,8 @@ type scriptedSender struct {
 	portion int // recipients in a transaction; 0: all
 	got     func(m smtpsend.Message)
 	full    time.Time     // until then a limit is reached
+	of      string        // the destination whose limit it is; empty: the relay's
+	direct  bool          // a failure may be one destination's
 	crowded time.Time     // until then all connections are taken
 	host    string        // of the relay; empty: relay.test:25
 	path    gateways.Path // of the last message
@@ -403,7 +405,8 @@ type scriptedSender struct {
 
 func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	if now := f.clock.Now(); now.Before(f.full) && d.Reservation == "" {
-		return routing.Sent{Wait: f.full, Reservation: "mine", Reason: "the limit of the relay"}
+		return routing.Sent{Wait: f.full, Reservation: "mine", Reason: "the limit of the relay",
+			Destination: f.of}
 	}
 	if f.clock.Now().Before(f.crowded) {
 		return routing.Sent{Wait: f.clock.Now().Add(time.Second), Relay: routing.Scope(d.Account.ID, d.Gateway),
@@ -419,7 +422,7 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	host, _, _ := strings.Cut(f.host, ":")
 	routing.NameByReply(host, r)
 	out := routing.Sent{Result: r, Err: err}
-	out.Tries = []routing.Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start,
+	out.Tries = []routing.Try{{Gateway: d.Gateway, Direct: f.direct, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start,
 		End: f.clock.Now(), Result: r, Err: err}}
 	return out
 }

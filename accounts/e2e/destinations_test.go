@@ -108,6 +108,33 @@ func (p *providers) slowsAlone(t *testing.T, gateway string, delivered func() in
 	}
 }
 
+// TestACampaignPassesALimitedDomain: its mail to the domain waits in the outbox, and its other mail goes.
+func TestACampaignPassesALimitedDomain(t *testing.T) {
+	t.Parallel()
+	const limit, atOnce, mails = 10, 8, 20 // bulk mail leaves a fifth
+	const others = 2*mails + 1             // with the one who is on the list already
+	r := campaignRivals(t, map[string]string{})
+	all := map[string]api.DomainLimits{"slow.example": {PerMinute: limit}}
+	if _, err := api.UpdateGateway.Do(t.Context(), r.admin, api.GatewayPatch{LimitsPerDomain: &all},
+		"ga"); err != nil {
+		t.Fatal(err)
+	}
+	var people []string
+	for i := range mails {
+		people = append(people, fmt.Sprintf("p%02d@slow.example", i))
+	}
+	apptest.People(t, r.a, "lista", append(people, apptest.Many(2*mails)...)...)
+	apptest.Draft(t, r.a, "one", "lista", nil)
+	apptest.SendNow(t, r.a, "one")
+	apptest.Eventually(t, "all but the mail to the limited domain is out", func() bool {
+		st := apptest.Stats(t, r.a, "one")
+		return st.Sent == others+atOnce && st.Deferred == mails-atOnce
+	})
+	if n := r.relays["a"].Count(); n != others+atOnce {
+		t.Errorf("%d mails went out", n)
+	}
+}
+
 // TestALimitedDomainOverAnAPI: the same limits hold for an API, whose endpoint may report a domain's limit.
 func TestALimitedDomainOverAnAPI(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ func destination(group string, r Rate, n int) Scope {
 	return Scope{Name: Destination("g", group), Rate: r, Recipients: n}
 }
 
-// TestADestinationHoldsBackOnlyItsOwn: mail to a slow domain takes nothing of the account and the gateway while
-// it waits, so mail to another domain flows at their full rate.
+// TestADestinationHoldsBackOnlyItsOwn: mail to a slow domain takes nothing of the account and the gateway
+// while it waits, so mail to another domain flows at their full rate.
 func TestADestinationHoldsBackOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

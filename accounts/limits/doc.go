@@ -1,6 +1,6 @@
 // Package limits decides when a message may go out, so that all processes of one Postroom together use an
-// account or a gateway no faster than its relay allows, and a destination no faster than it takes mail. Package routing asks before each message, smtpsend
-// before each connection.
+// account or a gateway no faster than its relay allows, and a destination no faster than it takes mail.
+// Package routing asks before each message, smtpsend before each connection.
 //
 // # What a rate means
 //

@@ -24,11 +24,10 @@ type Answer struct {
 }
 
 // Reserve asks for n recipients (below 1: 1) in each scope, in order; destinations come first. had is the
-// reservation of the last answer to the same message, empty at first. Scopes that the message has paid for are
-// passed. A reservation
-// for a scope that is not asked now is kept, so that a message may wait at several gateways. If Redis is
-// unreachable the error is of kind fault.Unavailable; the message is then not admitted, though it may have
-// been charged.
+// reservation of the last answer to the same message, empty at first. Scopes that the message has paid for
+// are passed. A reservation for a scope that is not asked now is kept, so that a message may wait at several
+// gateways. If Redis is unreachable the error is of kind fault.Unavailable; the message is then not admitted,
+// though it may have been charged.
 func (l *Limits) Reserve(ctx context.Context, scopes []Scope, n int, had Reservation) (Answer, error) {
 	asked, err := l.asked(ctx, scopes)
 	if err != nil {

@@ -202,7 +202,8 @@ func (a *attempt) crowd(c candidate, t Try) {
 // share of the limits, unless it waited for this relay before. It waits for one that stalls only if no other
 // has room soon.
 func (a *attempt) noSlot(c candidate, stalls bool) {
-	f := full{candidate: c, name: c.scope, reserved: true, slowed: stalls, kind: noConnection, until: a.now().Add(time.Second),
+	f := full{candidate: c, name: c.scope, reserved: true, slowed: stalls, kind: noConnection,
+		until:  a.now().Add(time.Second),
 		reason: c.String() + ": all connections are taken"}
 	if stalls {
 		f.until = a.now().Add(firstRest)

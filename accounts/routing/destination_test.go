@@ -125,7 +125,8 @@ func TestWhoWaitsForADestinationHasNotPaid(t *testing.T) {
 	if diff := cmp.Diff("g:delivered", w.Send(t.Context(), d).summary()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{slow + "+account:shop+gateway:g 1 b.1.0.s." + slow}, w.limits.takes); diff != "" {
+	want := []string{slow + "+account:shop+gateway:g 1 b.1.0.s." + slow}
+	if diff := cmp.Diff(want, w.limits.takes); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -167,7 +168,8 @@ func TestADestinationSlowsDownAlone(t *testing.T) {
 	r := sameForAll(to[:1], &e)
 	r.Recipients = append(r.Recipients, smtpsend.RecipientResult{Address: to[1]})
 	a.learn(t.Context(), c, pass{name: c.scope}, Try{Gateway: "g", Direct: true, Result: r})
-	if diff := cmp.Diff(map[string]time.Duration{"dest:g:google.com": time.Minute}, w.limits.slowed); diff != "" {
+	want := map[string]time.Duration{"dest:g:google.com": time.Minute}
+	if diff := cmp.Diff(want, w.limits.slowed); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -127,8 +127,9 @@ func verdictOf(err error) string {
 
 // fakeRelays do what does says of their host, and what a recipient's local part says otherwise.
 type fakeRelays struct {
-	w       *world
-	does    map[string]string         // "" or delivers, down, badlogin, throttled, crowded, token (wants t2), stops
+	w *world
+	// by host: "" or delivers, down, badlogin, throttled, crowded, token (wants t2), stops
+	does    map[string]string
 	asked   []string                  // hosts, in order
 	replies map[string]smtpsend.Error // to recipients, by local part
 	tokens  []string

@@ -90,8 +90,8 @@ func New(p Parts, o Options) (*Router, error) {
 	if p.Transports[api.GatewaySMTP] == nil || p.Limits == nil || p.Token == nil || p.Gateways == nil {
 		return nil, errors.New("routing: a transport for SMTP, limits, tokens and gateways are needed")
 	}
-	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, turns: &turns{}, now: o.Now, random: o.Random,
-		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, turns: &turns{}, now: o.Now,
+		random: o.Random, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 	if r.now == nil {
 		r.now = time.Now
 	}

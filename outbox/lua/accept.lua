@@ -3,7 +3,7 @@
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
 -- ARGV: id now deadline due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
--- ARGV: made size token day quotas partitions addressed keep_addressed event
+-- ARGV: made reservation size token day quotas partitions addressed keep_addressed event
 -- ARGV: enqueue task tasks enqueue1 enqueue2 enqueue3 look_each look_fields...
 --   deadline      when the caller gives up, in milliseconds: later, nothing is accepted; '': never
 --   content       '': it is in the incoming key
@@ -14,6 +14,7 @@
 --   memory_share  share of Redis' maxmemory that may be used; '': not checked
 --   rank          of its priority, see turn; '': normal
 --   made          attempts that were made before; '': none
+--   reservation   of a limit that the message waits for; '': none
 --   shared        the shared content that the message is rendered from; '': its content is the message
 --   event         '': none
 --   size          bytes of the message as it is sent
@@ -117,6 +118,7 @@ note('gateway', gateway)
 note('shared', shared)
 note('rank', rank)
 note('attempts', made)
+note('reservation', reservation)
 note('size', size)
 note('token', token)
 note('v', version)
