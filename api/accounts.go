@@ -202,8 +202,8 @@ type Gateway struct {
 }
 
 // GatewayPatch changes a gateway. Absent fields stay as they are. A masked secret ("******") keeps the stored
-// one. Each field points to its new value. Api, tls, oauth2, limits, limitsPerDomain and warmup are replaced as
-// a whole. A pointer to nil (null in JSON) removes them.
+// one. Each field points to its new value. Api, tls, oauth2, limits, limitsPerDomain and warmup are replaced
+// as a whole. A pointer to nil (null in JSON) removes them.
 type GatewayPatch struct {
 	Name         *string         `json:"name,omitempty" maxLength:"256"`
 	Type         *GatewayType    `json:"type,omitempty" enum:"smtp,http,ses,sendgrid,mailgun,postmark,mailjet,sparkpost,brevo,resend,mandrill,mx" doc:"Only the type that the gateway has"`

@@ -10,7 +10,7 @@ const (
 	HookUnset   HookState = "unset"   // the provider has none with this address
 	HookOK      HookState = "ok"      // the provider reports to this address
 	HookWrong   HookState = "wrong"   // it is off, lacks events, or has another secret
-	HookUnknown HookState = "unknown" // nobody has asked since the last change, or the provider couldn't be asked
+	HookUnknown HookState = "unknown" // nobody asked since the last change, or the provider couldn't be asked
 )
 
 // GatewayWebhook is the webhook by which a gateway's provider reports bounces and deliveries.

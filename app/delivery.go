@@ -67,7 +67,8 @@ func (a *App) buildDelivery(context.Context) error {
 		KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters:  c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
 		KeepContent: c.Outbox.KeepContent,
-		KeepText:    keepText(c.Documents), KeepReferences: c.Feedback.Window, ReportedBy: a.reportedBy(), Logger: a.log, Registry: a.metrics,
+		KeepText:    keepText(c.Documents), KeepReferences: c.Feedback.Window,
+		ReportedBy: a.reportedBy(), Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {
 		return err

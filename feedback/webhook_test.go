@@ -48,7 +48,8 @@ func TestWebhooksThatAreRefused(t *testing.T) {
 		{"no JSON", provider.Generic, b.request("hello"), fault.Invalid},
 		{"too large", provider.Generic, b.request(strings.Repeat(" ", provider.MaxBody+1)), fault.TooLarge},
 	} {
-		if _, err := b.Provider(t.Context(), Origin{Provider: row.of}, row.request, b.now()); !fault.Is(err, row.kind) {
+		if _, err := b.Provider(t.Context(), Origin{Provider: row.of}, row.request, b.now()); !fault.Is(err,
+			row.kind) {
 			t.Errorf("%s: %v, want %s", row.name, err, row.kind)
 		}
 	}
@@ -143,14 +144,16 @@ func TestTokensAreKnownToAllProcesses(t *testing.T) {
 	genuine := mailgunBody("the signing key of Mailgun", "token-1", "ann@example.net", one.now())
 	for range 2 {
 		for _, b := range []*bundle{one, other} {
-			if _, err := b.Provider(t.Context(), Origin{Provider: provider.Mailgun}, provider.Request{Body: []byte(genuine)},
+			if _, err := b.Provider(t.Context(), Origin{Provider: provider.Mailgun},
+				provider.Request{Body: []byte(genuine)},
 				b.now()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	forged := strings.Replace(genuine, "ann@example.net", "victim@example.net", 1)
-	if _, err := other.Provider(t.Context(), Origin{Provider: provider.Mailgun}, provider.Request{Body: []byte(forged)},
+	if _, err := other.Provider(t.Context(), Origin{Provider: provider.Mailgun},
+		provider.Request{Body: []byte(forged)},
 		other.now()); fault.CodeOf(err) != "TokenReused" {
 		t.Errorf("a forged event: %v", err)
 	}
@@ -276,7 +279,8 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			a.visited, a.answer = nil, row.status
-			receipt, err := b.Provider(t.Context(), Origin{Provider: provider.SES}, a.confirmation(t, row.topic, row.subscribe, b.now()),
+			receipt, err := b.Provider(t.Context(), Origin{Provider: provider.SES},
+				a.confirmation(t, row.topic, row.subscribe, b.now()),
 				b.now())
 			if row.kind == "" && (err != nil || !receipt.Confirmed) || row.kind != "" && !fault.Is(err, row.kind) {
 				t.Errorf("%+v, %v; want %q", receipt, err, row.kind)
@@ -289,7 +293,8 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 	forged := a.confirmation(t, testTopic, visit, b.now())
 	forged.Body = []byte(strings.Replace(string(forged.Body), "You have chosen", "You have not chosen", 1))
 	a.visited = nil
-	if _, err := b.Provider(t.Context(), Origin{Provider: provider.SES}, forged, b.now()); !fault.Is(err, fault.Unauthorized) ||
+	if _, err := b.Provider(t.Context(), Origin{Provider: provider.SES}, forged, b.now()); !fault.Is(err,
+		fault.Unauthorized) ||
 		len(a.visited) > 0 {
 		t.Errorf("a forged one: %v, visited %v", err, a.visited)
 	}

@@ -276,7 +276,8 @@ func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee
 // moveAside leaves a person to the outbox whose domain takes no more mail now, so that the others don't wait.
 // It returns the version of send.
 func (b *batch) moveAside(ctx context.Context, a outbox.Addressee, offset int, got outbox.Sending) string {
-	recorded, version := b.settle(ctx, sendlog.Move{Offset: offset, To: sendlog.Deferred, Why: cut(got.Response)})
+	recorded, version := b.settle(ctx, sendlog.Move{Offset: offset, To: sendlog.Deferred,
+		Why: cut(got.Response)})
 	if recorded {
 		b.c.enqueue(ctx, b.scan, b.Chunk, offset, a, got.Until, got.Reservation)
 	}

@@ -215,7 +215,8 @@ func came1(b *bundle, s Sending) string {
 	for _, one := range []struct {
 		word string
 		is   bool
-	}{{" hard", s.Hard}, {" busy", s.Busy}, {" waits", s.Waits}, {" apart", s.Apart}, {" hold " + s.Hold, s.Hold != ""}} {
+	}{{" hard", s.Hard}, {" busy", s.Busy}, {" waits", s.Waits}, {" apart", s.Apart},
+		{" hold " + s.Hold, s.Hold != ""}} {
 		if one.is {
 			words += one.word
 		}

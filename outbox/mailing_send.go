@@ -142,8 +142,8 @@ func (d *decision) sending(c *claim) Sending {
 	return s
 }
 
-// Enqueue makes a message of the outbox of one that a relay put off: it is tried again from a time on,
-// with the attempt that was made counted. With a reservation, the message waits for a limit and no attempt was
+// Enqueue makes a message of the outbox of one that a relay put off: it is tried again from a time on, with
+// the attempt that was made counted. With a reservation, the message waits for a limit and no attempt was
 // made. A message that was enqueued before stays as it is, so that Enqueue may be repeated.
 func (m *Mailing) Enqueue(ctx context.Context, a Addressee, due time.Time, had limits.Reservation) error {
 	s, made := m.mailings, 1

@@ -422,8 +422,9 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	host, _, _ := strings.Cut(f.host, ":")
 	routing.NameByReply(host, r)
 	out := routing.Sent{Result: r, Err: err}
-	out.Tries = []routing.Try{{Gateway: d.Gateway, Direct: f.direct, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start,
-		End: f.clock.Now(), Result: r, Err: err}}
+	out.Tries = []routing.Try{{Gateway: d.Gateway, Direct: f.direct, Host: stdcmp.Or(f.host, "relay.test:25"),
+		Start: start,
+		End:   f.clock.Now(), Result: r, Err: err}}
 	return out
 }
 

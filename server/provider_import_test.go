@@ -9,7 +9,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// An import of a provider's list is started with 202, shown while it waits for a worker, and in the audit log.
+// An import of a provider's list is started with 202, shown while it waits for a worker, and in the audit
+// log.
 func TestImportOfAProvidersList(t *testing.T) {
 	t.Parallel()
 	w, ctx := setup(t), t.Context()

@@ -14,7 +14,8 @@ func TestWebhookOfAGatewayIsSetUpOnItsPage(t *testing.T) {
 	b := w.operator()
 	fake := testapi.Start(t, "sendgrid", testapi.Options{Verified: []string{"example.com"}})
 	b.submitForm("/gateways", url.Values{"gateway": {"main"}, "type": {"sendgrid"}, "api.key": {"key"},
-		"api.url": {fake.URL}}).has(t, "The gateway main was added", "Create webhook", "/webhooks/provider/sendgrid/main")
+		"api.url": {fake.URL}}).has(t, "The gateway main was added", "Create webhook",
+		"/webhooks/provider/sendgrid/main")
 	p := b.submitForm("/gateways/main/webhook", nil)
 	p.has(t, "The provider reports to", "Fix webhook", `<span class="chip connected">ok</span>`)
 	p.isSafe(t, "a gateway with its webhook")

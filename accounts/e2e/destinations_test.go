@@ -14,7 +14,8 @@ import (
 // withLimits gives a gateway limits per domain.
 func (p *providers) withLimits(t *testing.T, id string, all map[string]api.DomainLimits) {
 	t.Helper()
-	if _, err := api.UpdateGateway.Do(t.Context(), p.Client, api.GatewayPatch{LimitsPerDomain: &all}, id); err != nil {
+	if _, err := api.UpdateGateway.Do(t.Context(), p.Client, api.GatewayPatch{LimitsPerDomain: &all},
+		id); err != nil {
 		t.Fatal(err)
 	}
 }

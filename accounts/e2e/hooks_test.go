@@ -177,7 +177,9 @@ func TestAProviderThatRefusesIsShown(t *testing.T) {
 	t.Parallel()
 	p := office(t, nil, "resend")
 	p.public(t)
-	p.fakes["resend"].Change(func(o *testapi.Options) { o.Restricted, o.Verified = true, []string{"example.com"} })
+	p.fakes["resend"].Change(func(o *testapi.Options) {
+		o.Restricted, o.Verified = true, []string{"example.com"}
+	})
 	if h := p.hook(t, "resend"); h.State != api.HookUnknown || !strings.Contains(h.Error, "restricted") {
 		t.Errorf("%+v", h)
 	}

@@ -26,7 +26,8 @@ func TestTheSecretOfWebhooksIsMadeAndSealed(t *testing.T) {
 	if got := b.get(t, "p").API.WebhookSecret; got != records.Mask {
 		t.Errorf("shown as %q", got)
 	}
-	for kind, secret := range map[api.GatewayType]string{"postmark": "short", "resend": "whsec_?", "ses": "arn:aws:s3",
+	for kind, secret := range map[api.GatewayType]string{"postmark": "short", "resend": "whsec_?",
+		"ses":      "arn:aws:s3",
 		"sendgrid": "bm8ga2V5", "http": "whsec_", "mailgun": "short"} {
 		g := api.Gateway{Gateway: "g", Type: kind, API: &api.GatewayAPI{Key: "key", WebhookSecret: secret}}
 		switch kind {

@@ -40,8 +40,8 @@
 // A gateway also has limits for destinations: groups of recipients' domains (destination.go). They are asked
 // in the same call, for the recipients of each. A message that waits for a destination has not paid account
 // and gateway, and is known by [Sent.Destination]. A failure that is only about a destination
-// ([Try.OfDestination]) slows that one down, and neither slows nor rests the gateway. Without limits, and while
-// no destination of the gateway is slowed down, none is asked about.
+// ([Try.OfDestination]) slows that one down, and neither slows nor rests the gateway. Without limits, and
+// while no destination of the gateway is slowed down, none is asked about.
 //
 // If a relay asks to slow down (Verdict Throttle, said by the relay and not by us), its scope is slowed for
 // all processes: "gateway:<id>", or "relay:<account>" for an account's own relay, so that the account's

@@ -101,7 +101,8 @@ func (x *exam) gateways(ctx context.Context) []finding {
 	if x.away {
 		return nil
 	}
-	list, err := all(&session{Context: ctx, client: x.client}, api.ListGateways, api.PageQuery{PageSize: maxPage})
+	s := &session{Context: ctx, client: x.client}
+	list, err := all(s, api.ListGateways, api.PageQuery{PageSize: maxPage})
 	if err != nil {
 		return []finding{{name, fail, explain(err), ""}}
 	}

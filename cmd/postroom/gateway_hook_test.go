@@ -25,12 +25,14 @@ func TestAProviderInOneCommand(t *testing.T) {
 		code int
 		want string
 	}{
-		{words{"gateway", "add", "orders", "--type", "resend", "--key-file", "env:PROVIDER_KEY", "--api-url", fake.URL,
+		{words{"gateway", "add", "orders", "--type", "resend", "--key-file", "env:PROVIDER_KEY", "--api-url",
+			fake.URL,
 			"--webhook"}, 0, "webhook ok, " + p.URL + "/webhooks/provider/resend/orders"},
 		{words{"gateway", "show", "orders"}, 0, "webhook url"},
 		{words{"gateway", "webhook", "orders", "--check"}, 0, "gateway orders: webhook ok"},
 		{words{"gateway", "domains", "orders"}, 0, "example.com"},
-		{words{"gateway", "add", "plain", "--type", "resend", "--key-file", "env:PROVIDER_KEY", "--api-url", fake.URL}, 0,
+		{words{"gateway", "add", "plain", "--type", "resend", "--key-file", "env:PROVIDER_KEY", "--api-url",
+			fake.URL}, 0,
 			"gateway plain: added"},
 		{words{"gateway", "webhook", "plain", "--check"}, 1, "gateway plain: webhook unset"},
 	} {

@@ -39,8 +39,8 @@
 //     and unsubscribes have none ([Store.Add]).
 //   - [Store.Add] returns when redis.waitReplicas replicas have the entries: a confirmed unsubscribe survives
 //     a failover.
-//   - [Providers] imports the lists of providers page by page, in one process at a time. An import that loses its
-//     process goes on in another one.
+//   - [Providers] imports the lists of providers page by page, in one process at a time. An import that loses
+//     its process goes on in another one.
 //
 // The package never sends, never decides what a reply means, and never holds the list in memory.
 //

@@ -44,11 +44,16 @@ type providerState struct {
 	listed bool // the list has addresses; known when it was read to its end
 }
 
+func (s providerState) text() ([]byte, error) {
+	text, err := json.Marshal(s)
+	return text, redisdb.Failed(err, "suppression: write down an import from a provider")
+}
+
 // begin stores a new import, and lists it as running.
 func (p *Providers) begin(ctx context.Context, state providerState) error {
-	text, err := json.Marshal(state)
+	text, err := state.text()
 	if err != nil {
-		return redisdb.Failed(err, "suppression: write down an import from a provider")
+		return err
 	}
 	pipe := p.s.db.Client().TxPipeline()
 	pipe.Set(ctx, providerKey(state.Gateway), text, providerKept)
@@ -61,9 +66,9 @@ func (p *Providers) begin(ctx context.Context, state providerState) error {
 // save stores the progress. An import that has ended is not listed any more. What a complete one saw replaces
 // what the one before it saw.
 func (p *Providers) save(ctx context.Context, state *providerState) error {
-	text, err := json.Marshal(state)
+	text, err := state.text()
 	if err != nil {
-		return redisdb.Failed(err, "suppression: write down an import from a provider")
+		return err
 	}
 	pipe := p.s.db.Client().TxPipeline()
 	pipe.Set(ctx, providerKey(state.Gateway), text, providerKept)

@@ -19,7 +19,8 @@ import (
 	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
-// lister is a provider's list that a test writes: pages of addresses, by their cursors "", "1", "2" and so on.
+// lister is a provider's list that a test writes: pages of addresses, by their cursors "", "1", "2" and so
+// on.
 type lister struct {
 	mu    sync.Mutex
 	pages [][]apiadmin.Suppressed

@@ -121,7 +121,8 @@ func TestOtherPeoplesAddressesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := fmt.Sprint(fake.Webhooks())
-	if !strings.Contains(all, "[https://a.example "+address+"]") || !strings.Contains(all, "[https://b.example]") {
+	if !strings.Contains(all, "[https://a.example "+address+"]") ||
+		!strings.Contains(all, "[https://b.example]") {
 		t.Error(all)
 	}
 	full := []string{"https://a.example", "https://b.example", "https://c.example"}
@@ -131,7 +132,8 @@ func TestOtherPeoplesAddressesStay(t *testing.T) {
 		t.Errorf("three addresses: %v, %v", err, fake.Webhooks())
 	}
 	c, fake, target = providerOf(t, "mailjet")
-	fake.AddWebhook(map[string]any{"ID": 7, "EventType": "spam", "Url": "https://u:pw@a.example", "Status": "alive"})
+	fake.AddWebhook(map[string]any{"ID": 7, "EventType": "spam", "Url": "https://u:pw@a.example",
+		"Status": "alive"})
 	_, err := c.SetWebhook(t.Context(), target, address, ours)
 	if err == nil || !strings.Contains(err.Error(), "a.example") || strings.Contains(err.Error(), "pw") ||
 		len(fake.Webhooks()) != 1 {
@@ -139,8 +141,8 @@ func TestOtherPeoplesAddressesStay(t *testing.T) {
 	}
 }
 
-// TestRefusals: a wrong key, a refusal and an answer that isn't the API's are errors that say so, and no secret
-// is in them.
+// TestRefusals: a wrong key, a refusal and an answer that isn't the API's are errors that say so, and no
+// secret is in them.
 func TestRefusals(t *testing.T) {
 	for kind, secret := range hookTypes {
 		t.Run(kind, func(t *testing.T) {
