@@ -2,6 +2,7 @@ package suppression
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -118,16 +119,21 @@ func (p *Providers) see(ctx context.Context, state *providerState, entries []Ent
 	if len(entries) == 0 {
 		return nil
 	}
+	secret, err := p.s.secret(ctx) // nobody without it can tell whose digest one is
+	if err != nil {
+		return err
+	}
 	var digests []byte
 	for i := range entries {
-		sum := sha256.Sum256([]byte(entries[i].subject()))
-		digests = append(digests, sum[:8]...)
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(entries[i].subject()))
+		digests = append(digests, mac.Sum(nil)[:8]...)
 	}
 	key := providerSeenKey(state.Gateway, "seen")
 	pipe := p.s.db.Client().TxPipeline()
 	pipe.Append(ctx, key, string(digests))
 	pipe.Expire(ctx, key, providerKept)
-	_, err := pipe.Exec(ctx)
+	_, err = pipe.Exec(ctx)
 	return redisdb.Failed(err, "suppression: note what a provider lists")
 }
 
