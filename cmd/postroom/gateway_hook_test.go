@@ -31,7 +31,7 @@ func TestAProviderInOneCommand(t *testing.T) {
 		{words{"gateway", "webhook", "orders", "--check"}, 0, "gateway orders: webhook ok"},
 		{words{"gateway", "domains", "orders"}, 0, "example.com"},
 		{words{"gateway", "add", "plain", "--type", "resend", "--key-file", "env:PROVIDER_KEY", "--api-url", fake.URL}, 0,
-			"gateway plain: new"},
+			"gateway plain: added"},
 		{words{"gateway", "webhook", "plain", "--check"}, 1, "gateway plain: webhook unset"},
 	} {
 		code, out, errs := command(t, append(row.args, to...)...)
