@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/internal/testapi"
 	"github.com/postroom/postroom/server/access"
 )
 
@@ -103,6 +104,19 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 	return w.do(t, r.method, path, token, replaced.Replace(body[r.id]), headers...)
 }
 
+// provider makes the gateway gw1 one of a provider's API.
+func (w *world) provider(t *testing.T) {
+	t.Helper()
+	if w.fake == nil {
+		w.fake = testapi.Start(t, "postmark", testapi.Options{})
+	}
+	_, err := w.parts.Gateways.Create(t.Context(), api.Gateway{Gateway: "gw1", Type: api.GatewayPostmark,
+		API: &api.GatewayAPI{Key: "key", Secret: testapi.DefaultSecret, URL: w.fake.URL, WebhookSecret: hookSecret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // existing makes the object of a route, and returns the replacements for the path.
 func (w *world) existing(t *testing.T, r route, token string) []string {
 	t.Helper()
@@ -112,6 +126,9 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 	}
 	if p.failure() != nil {
 		return nil
+	}
+	if strings.HasSuffix(r.path, "/{name}/{gateway}") || strings.HasPrefix(r.path, "/v1/gateway/{gateway}/") {
+		w.provider(t)
 	}
 	bound := ""
 	if p.tokens[token]+p.cookies[token] != "" && !strings.HasPrefix(token, "any-") {
@@ -400,8 +417,9 @@ func TestPublicRoutes(t *testing.T) {
 		}
 	}
 	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/webhooks/provider/{name}",
-		"/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/sender", "/sender", "/subscribers",
-		"/subscribers", "/subscribers/confirm", "/subscribers/confirm", "/archive/{listId}",
+		"/webhooks/provider/{name}/{gateway}", "/webhooks/provider/{name}/{gateway}", "/unsubscribe",
+		"/unsubscribe", "/preferences", "/preferences", "/sender", "/sender", "/subscribers", "/subscribers",
+		"/subscribers/confirm", "/subscribers/confirm", "/archive/{listId}",
 		"/archive/{listId}/atom.xml", "/archive/{listId}/{campaign}", "/o/{token}", "/c/{token}", "/track/open",
 		"/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/openapi-3.0.json"}
 	if !slices.Equal(public, want) {

@@ -33,6 +33,7 @@ import (
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
@@ -122,7 +123,8 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.OAuth, err = oauth.New(p.db, ring, oauth.Options{})
 	must(err)
-	p.Gateways, err = gateways.New(p.db, ring, gateways.Options{})
+	p.Gateways, err = gateways.New(p.db, ring, gateways.Options{
+		ServiceURL: func() string { return "https://mail.example.com" }})
 	must(err)
 	apis, err := apisend.New(apisend.Options{})
 	must(err)
@@ -199,7 +201,11 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.Feedback, err = feedback.New(feedback.Parts{DB: p.db, Outbox: p.Outbox.Facts, Suppression: p.Suppressions,
 		Tokens: p.signed, Account: p.Accounts.Named},
-		feedback.Options{Providers: secrets, Transport: s})
+		feedback.Options{Providers: secrets, Transport: s, Hook: func(ctx context.Context, id string) (
+			provider.Name, string, error) {
+			h, err := p.Gateways.Hook(ctx, id)
+			return h.Provider, h.Secret, err
+		}})
 	must(err)
 	p.Bounces = feedback.NewBounces(p.Feedback, feedback.BounceOptions{Domain: "example.com"})
 	p.Senders, err = senders.New(senders.Parts{DB: p.db, Tokens: p.signed, Accounts: p.Accounts,

@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testapi"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/server/access"
 )
@@ -29,6 +30,7 @@ type world struct {
 	parts  *parts
 	client *api.Client // with the admin token
 	http   *http.Client
+	fake   *testapi.Server // of gateway gw1; nil: it is not needed yet
 }
 
 // Tokens of the world, by what they may do.
