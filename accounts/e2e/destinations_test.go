@@ -129,7 +129,7 @@ func TestACampaignPassesALimitedDomain(t *testing.T) {
 	apptest.SendNow(t, r.a, "one")
 	apptest.Eventually(t, "all but the mail to the limited domain is out", func() bool {
 		st := apptest.Stats(t, r.a, "one")
-		return st.Sent == others+atOnce && st.Deferred == mails-atOnce
+		return st.States.Sent == others+atOnce && st.States.Deferred == mails-atOnce
 	})
 	if n := r.relays["a"].Count(); n != others+atOnce {
 		t.Errorf("%d mails went out", n)

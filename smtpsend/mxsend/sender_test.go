@@ -567,7 +567,7 @@ func TestGroup(t *testing.T) {
 // and those of another domain are. After the rest one message tries them.
 func TestDeadServersRestAlone(t *testing.T) {
 	w := newWorld(t)
-	w.zone.add(t, "dead.test. 60 MX 10 mx.dead.test.")
+	w.zone.Add(t, "dead.test. 60 MX 10 mx.dead.test.")
 	w.named(t, "mx.dead.test", "127.0.0.2")
 	alive := w.server(t, "alive.test", "127.0.0.3", testsmtp.Options{})
 	for i := range 5 {
