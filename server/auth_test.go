@@ -111,7 +111,8 @@ func (w *world) provider(t *testing.T) {
 		w.fake = testapi.Start(t, "postmark", testapi.Options{})
 	}
 	_, err := w.parts.Gateways.Create(t.Context(), api.Gateway{Gateway: "gw1", Type: api.GatewayPostmark,
-		API: &api.GatewayAPI{Key: "key", Secret: testapi.DefaultSecret, URL: w.fake.URL, WebhookSecret: hookSecret}})
+		API: &api.GatewayAPI{Key: "key", Secret: testapi.DefaultSecret, URL: w.fake.URL,
+			WebhookSecret: hookSecret}})
 	if err != nil {
 		t.Fatal(err)
 	}
