@@ -281,8 +281,3 @@ func (s *Server) release(key string) {
 		delete(s.keys, key)
 	}
 }
-
-// in puts a list into an object.
-func in(name string) func([]any) any {
-	return func(list []any) any { return object{name: list} }
-}
