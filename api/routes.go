@@ -119,7 +119,7 @@ const (
 	UpdateGateway Call[GatewayPatch, GatewayUpdated] = "PUT /v1/gateway/edit/{gateway}"
 	// ImportProviderList starts an import of the suppression list of the gateway's provider, in the background.
 	ImportProviderList Call[ProviderImportStart,
-		ProviderImport] = "POST /v1/gateway/{gateway}/suppressions/import?"
+		ProviderImport] = "POST /v1/gateway/{gateway}/suppressions/import"
 	// GetProviderImport shows the progress of the import that runs or ran last.
 	GetProviderImport Fetch[ProviderImport] = "GET /v1/gateway/{gateway}/suppressions/import"
 	// DeleteGateway deletes a gateway that no account lists.
