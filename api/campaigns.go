@@ -167,7 +167,7 @@ type CampaignStates struct {
 	Waiting      int `json:"waiting" doc:"Not looked at yet; while the audience is being counted, those known so far"`
 	Sending      int `json:"sending"`
 	Sent         int `json:"sent"`
-	Deferred     int `json:"deferred" doc:"Tried, and to be tried again"`
+	Deferred     int `json:"deferred" doc:"To be tried again, or waiting for a limit of their domain"`
 	Suppressed   int `json:"suppressed"`
 	Unsubscribed int `json:"unsubscribed" doc:"Left after the campaign began and before their turn"`
 	Bounced      int `json:"bounced" doc:"Refused for good by the relay because of their address, or returned"`

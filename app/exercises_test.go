@@ -187,13 +187,13 @@ func importFromProvider(t *testing.T, client *api.Client) {
 	}
 	for range 2 { // the second one compares
 		got, err := api.ImportProviderList.Do(t.Context(), client, api.ProviderImportStart{}, "listed")
-		for end := time.Now().Add(time.Minute); err == nil && got.State == "running"; {
-			if time.Now().After(end) {
-				t.Fatalf("the import does not end: %+v", got)
-			}
-			time.Sleep(50 * time.Millisecond)
-			got, err = api.GetProviderImport.Do(t.Context(), client, "listed")
+		if err != nil {
+			t.Fatal(err)
 		}
+		apptest.Eventually(t, "the import has ended", func() bool {
+			got, err = api.GetProviderImport.Do(t.Context(), client, "listed")
+			return err != nil || got.State != "running"
+		})
 		if err != nil || got.State != "done" || got.Read != 1 {
 			t.Fatalf("%+v, %v", got, err)
 		}

@@ -213,14 +213,20 @@ type found struct {
 // Resolve returns a gateway ready to use. It is at most about a second old, and usually costs no round trip.
 // Unknown: NotFound, code GatewayNotFound.
 func (s *Store) Resolve(ctx context.Context, id string) (Relay, error) {
+	f, err := s.present(ctx, id)
+	return f.route, err
+}
+
+// present returns a gateway that exists and whose secrets open.
+func (s *Store) present(ctx context.Context, id string) (found, error) {
 	f, err := s.find(ctx, id)
 	switch {
 	case err != nil:
-		return Relay{}, err
+		return found{}, err
 	case f.missing:
-		return Relay{}, notFound(id)
+		return found{}, notFound(id)
 	}
-	return f.route, f.broken
+	return f, f.broken
 }
 
 // Exists reports whether there is a gateway of this id, from the cache of Resolve. Its secrets may not open.

@@ -78,14 +78,8 @@ func (s *Store) Hook(ctx context.Context, id string) (Hook, error) {
 	if len(id) > 256 || !ValidID(id) { // it came in the path of a request that nobody has proven
 		return Hook{}, notFound(id)
 	}
-	f, err := s.find(ctx, id)
-	switch {
-	case err != nil:
-		return Hook{}, err
-	case f.missing:
-		return Hook{}, notFound(id)
-	}
-	return f.hook, f.broken
+	f, err := s.present(ctx, id)
+	return f.hook, err
 }
 
 // HookURL returns the address that the webhooks of a gateway are posted to. Empty: there is no public
