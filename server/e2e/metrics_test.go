@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -24,10 +25,12 @@ import (
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), apptest.Receive(t)
-	a := apptest.Run(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com",
+	set := apptest.FeedbackSettings(t) // its events API is read
+	maps.Copy(set, map[string]string{"smtp": relay.URL(), "from": "shop@example.com",
 		"webhooks.allowPrivate": "true", "smtpd.listen": "127.0.0.1:0",
 		"bounce.domain": "bounce.example.com", "bounce.listen": "127.0.0.1:0", "archive.dir": t.TempDir(),
 		"traces.endpoint": gather(t).URL})
+	a := apptest.Run(t, set)
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)
