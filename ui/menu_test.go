@@ -72,9 +72,9 @@ func TestTheMenuHasFewEntries(t *testing.T) {
 	}
 	b := w.operator()
 	for path, want := range map[string]string{"/segments": `<details name="menu" class="here"><summary>Audience<`,
-		"/docs/guide/pages": `<a href="/docs/guide" aria-current="page">Docs<`,
-		"/docs":             `<a href="/docs" aria-current="page">API<`,
-		"/webhooks":         `<a href="/webhooks" aria-current="page">Webhooks<`} {
+		"/docs/guide/dashboard": `<a href="/docs/guide" aria-current="page">Docs<`,
+		"/docs":                 `<a href="/docs" aria-current="page">API<`,
+		"/webhooks":             `<a href="/webhooks" aria-current="page">Webhooks<`} {
 		b.get(path).has(t, want)
 	}
 }

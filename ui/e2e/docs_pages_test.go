@@ -65,9 +65,9 @@ func TestDocumentationPages(t *testing.T) {
 			}
 		}
 	}
-	shown := regexp.MustCompile(`<img src="(/docs/[^"]*)"`).FindAllStringSubmatch(seen["/docs/guide/pages"], -1)
+	shown := regexp.MustCompile(`<img src="(/docs/[^"]*)"`).FindAllStringSubmatch(seen["/docs/guide/dashboard"], -1)
 	if len(shown) == 0 {
-		t.Error("/docs/guide/pages has no pictures")
+		t.Error("/docs/guide/dashboard has no pictures")
 	}
 	for _, found := range shown {
 		got := apptest.Stranger(t, a.URL(), found[1])

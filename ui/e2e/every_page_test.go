@@ -42,7 +42,7 @@ var everyPage = strings.Fields(`/ /?days=7 /playbooks
 	/digests/runs/{run} /digests/runs/{failedRun} /digests/recipients?account=shop
 	/digests/recipients/shop/u1 /digests/recipients/shop/u1/preview
 	/settings /tokens /audit /people /people/ada /sessions /inbox /inbox/0
-	/docs /docs/api/submit /docs/guide /docs/guide/configuration /docs/guide/pages`)
+	/docs /docs/api/submit /docs/guide /docs/guide/configuration /docs/guide/dashboard`)
 
 // ownPages are those of a person, ada.
 var ownPages = []string{"/me"}

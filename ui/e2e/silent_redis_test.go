@@ -14,7 +14,7 @@ import (
 
 // TestEveryAnswerComesInTimeWhileRedisIsSilent makes the requests of server/examples/requests.json, and makes
 // each again while Redis says nothing, several times at once. Every operation answers, and nobody waits for
-// another request. docs/http-api.md promises it.
+// another request. docs/api.md promises it.
 func TestEveryAnswerComesInTimeWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	const atOnce = 30 // operations that are asked within the second for which a token is known
