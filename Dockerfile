@@ -5,13 +5,13 @@
 #
 # There is no redis-server inside: without POSTROOM_REDIS_URL Postroom doesn't start. deploy/compose.yaml runs both.
 
-FROM golang:1.26-bookworm AS build
+FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=dev
-RUN sh tools/build.sh /out/postroom "${VERSION}"
+ARG VERSION=dev TARGETOS TARGETARCH
+RUN GOOS=$TARGETOS GOARCH=$TARGETARCH sh tools/build.sh /out/postroom "${VERSION}"
 RUN mkdir /out/data
 
 FROM gcr.io/distroless/static-debian12:nonroot

@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch size generated bench profile chaos fair generate fuzz vuln sbom tools screenshots clean
+.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch size generated bench profile chaos fair generate fuzz vuln sbom dist tools screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -92,6 +92,9 @@ fuzz: ## Fuzz one target for half a minute, another with each commit; FUZZ="Fuzz
 
 sbom: build ## Write bin/postroom.cdx.json: the modules that the program is made of (CycloneDX)
 	@$(GO) run -C tools ./sbom "$(CURDIR)/bin/postroom" "$(CURDIR)/bin/postroom.cdx.json"
+
+dist: ## Build the archives of a release in bin/dist: Linux and macOS, amd64 and arm64; PLATFORMS="linux/arm64" picks some
+	@GO="$(GO)" sh tools/dist.sh bin/dist "$(VERSION)"
 
 tools: ## Download and build the tools of tools/go.mod
 	$(GO) build -modfile=tools/go.mod -o bin/ tool
