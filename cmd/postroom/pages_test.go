@@ -25,7 +25,8 @@ var block = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n(?:\n```json\n(.*?)^```\
 // pagesToRun are the pages whose commands run, with the number of messages that the relay gets from each.
 var pagesToRun = map[string]int{"README.md": 1, "docs/quickstart.md": 2, "docs/concepts.md": 1,
 	"docs/first-campaign.md": 4, "docs/first-digest.md": 1, "docs/smtp.md": 1, "docs/sending.md": 4, "docs/lists.md": 1,
-	"docs/segments.md": 0, "docs/api.md": 0}
+	"docs/segments.md": 0, "docs/api.md": 0, "docs/streams.md": 0, "docs/authentication.md": 0,
+	"docs/tracking.md": 1}
 
 // TestPagesRunFromTopToBottom pastes the commands of a page into one shell, in order, beside a fresh Postroom.
 // A command that fails fails the page, unless the page shows an error as its answer.
@@ -54,7 +55,7 @@ func TestPagesRunFromTopToBottom(t *testing.T) {
 
 // pasteProlog is what a reader's shell has after the quick start.
 const pasteProlog = `set -eo pipefail
-curl() { command curl --silent --show-error --fail-with-body "$@"; }
+curl() { command curl --silent --fail-with-body "$@"; }
 AUTH="Authorization: Bearer $(cat data/token)"
 `
 
