@@ -14,60 +14,60 @@ const Version = 1
 type Type string
 
 // What can happen to a message. Each recipient of each message ends in exactly one of Sent, Failed,
-// Cancelled and Suppressed.
+// Cancelled and Suppressed. docs/webhooks.md lists the comments of this file: see docs_test.go.
 const (
-	MessageQueued        Type = "messageQueued"        // accepted and durable
-	MessageSent          Type = "messageSent"          // the relay took it for the recipients in accepted
-	MessageDeliveryError Type = "messageDeliveryError" // an attempt failed and another one will be made
-	MessageFailed        Type = "messageFailed"        // no further attempt for the recipients in envelope.to
-	MessageCancelled     Type = "messageCancelled"     // cancelled before it was sent
-	MessageSuppressed    Type = "messageSuppressed"    // not sent, because the recipient must not be mailed
-	MessageReplayed      Type = "messageReplayed"      // a dead letter was queued again
+	MessageQueued        Type = "messageQueued"        // the message is accepted and stored
+	MessageSent          Type = "messageSent"          // the relay accepted the message
+	MessageDeliveryError Type = "messageDeliveryError" // an attempt failed; Postroom will retry
+	MessageFailed        Type = "messageFailed"        // Postroom gave up on these recipients
+	MessageCancelled     Type = "messageCancelled"     // the message was cancelled before it was sent
+	MessageSuppressed    Type = "messageSuppressed"    // Postroom skipped suppressed recipients
+	MessageReplayed      Type = "messageReplayed"      // somebody replayed a dead letter
 )
 
-// What can become known about a message after a relay took it. Unlike those above, one of these may come at
-// any time, in any order, and some more than once for a recipient.
+// What can become known about a message after the relay accepted it. Unlike the events above, these may come
+// at any time, in any order, and more than once for a recipient.
 const (
-	MessageDelivered Type = "messageDelivered" // the recipient's server took it
-	MessageDeferred  Type = "messageDeferred"  // not yet: a server on the way is still trying
-	MessageBounce    Type = "messageBounce"    // it came back; bounceType says whether the address is dead
-	MessageComplaint Type = "messageComplaint" // the recipient called it spam
-	TrackOpen        Type = "trackOpen"        // its pixel was fetched
-	TrackClick       Type = "trackClick"       // one of its links was followed
-	MessageReported  Type = "messageReported"  // a provider reported something else; reason has its word
-	ListUnsubscribe  Type = "listUnsubscribe"  // the recipient wants no more mail, of a list or of the account
-	ListSubscribe    Type = "listSubscribe"    // the recipient wants it again
+	MessageDelivered Type = "messageDelivered" // the recipient's server accepted the message
+	MessageDeferred  Type = "messageDeferred"  // a server after the relay is still trying to deliver it
+	MessageBounce    Type = "messageBounce"    // the message bounced; `bounceType` is `hard` or `soft`
+	MessageComplaint Type = "messageComplaint" // the recipient marked the message as spam
+	TrackOpen        Type = "trackOpen"        // the tracking pixel was loaded
+	TrackClick       Type = "trackClick"       // a tracked link was followed
+	MessageReported  Type = "messageReported"  // a provider reported something else; see `reason`
+	ListUnsubscribe  Type = "listUnsubscribe"  // the recipient unsubscribed from a list or from all of them
+	ListSubscribe    Type = "listSubscribe"    // the recipient resubscribed
 )
 
 // What can happen to a campaign.
 const (
-	CampaignStarted  Type = "campaignStarted"  // a run began
-	CampaignPaused   Type = "campaignPaused"   // somebody paused it
-	CampaignHeld     Type = "campaignHeld"     // it stopped by itself; reason says why
-	CampaignFinished Type = "campaignFinished" // its run is over: sent, cancelled or failed
+	CampaignStarted  Type = "campaignStarted"  // a run of a campaign started
+	CampaignPaused   Type = "campaignPaused"   // somebody paused a campaign
+	CampaignHeld     Type = "campaignHeld"     // Postroom stopped a campaign; `reason` says why
+	CampaignFinished Type = "campaignFinished" // a run finished; `state` is `sent`, `cancelled` or `failed`
 )
 
 // What can happen to an audience.
 const (
-	SubscriberConfirmed Type = "subscriberConfirmed" // a pending subscription was confirmed by its link
+	SubscriberConfirmed Type = "subscriberConfirmed" // a subscriber confirmed a pending subscription
 	SubscriberLeft      Type = "subscriberLeft"      // a subscriber left a list
-	ImportFinished      Type = "importFinished"      // an import of subscribers is over: done or interrupted
+	ImportFinished      Type = "importFinished"      // an import of subscribers finished or was interrupted
 )
 
 // What can happen to a digest.
 const (
-	DigestSent    Type = "digestSent"    // the relay took its mail
-	DigestSkipped Type = "digestSkipped" // there was nothing, or nobody, to mail; reason says why
-	DigestFailed  Type = "digestFailed"  // it was given up; returned says how many events wait for the next one
+	DigestSent    Type = "digestSent"    // the relay accepted a digest
+	DigestSkipped Type = "digestSkipped" // a digest was not sent; `reason` says why
+	DigestFailed  Type = "digestFailed"  // Postroom gave up on a digest; `reason` says why
 )
 
-// What can happen to the system.
+// What can happen to the whole instance.
 const (
-	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
-	WebhookDisabled Type = "webhookDisabled" // an endpoint was switched off after failing for too long
-	WebhookTest     Type = "webhookTest"     // a test delivery was requested
-	AlertRaised     Type = "alertRaised"     // something is wrong that an operator has to look at
-	AlertResolved   Type = "alertResolved"   // the cause of an alert is over
+	AccountError    Type = "accountError"    // the relay refused an account's login or sender
+	WebhookDisabled Type = "webhookDisabled" // Postroom disabled a webhook endpoint
+	WebhookTest     Type = "webhookTest"     // somebody requested a test delivery
+	AlertRaised     Type = "alertRaised"     // an alert started
+	AlertResolved   Type = "alertResolved"   // an alert ended
 )
 
 // Types lists every type that an endpoint can ask for, in the order of a message's life.

@@ -15,7 +15,7 @@ func migrateVerbs() []verb {
 		run: &migrateCmd{},
 		more: `EmailEngine is only read, never changed. With --apply the command may be repeated: what is there
 already stays, and no queued message is queued twice. The exit code is 0 if everything was taken, and 1 if
-not. docs/emailengine.md says what is not taken, and what to do before and after.`}}
+not. docs/from-emailengine.md says what is not taken, and what to do before and after.`}}
 }
 
 // migrateCmd takes over the data of an EmailEngine.

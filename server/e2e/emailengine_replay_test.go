@@ -41,13 +41,13 @@ type replay struct {
 	files     map[string]bool // those that were replayed
 }
 
-// difference is a row of the table in docs/emailengine.md.
+// difference is a row of the table in testdata/emailengine/README.md.
 type difference struct {
 	file, field, here string // file and field may have a *
 	seen              bool
 }
 
-const differencesPage = "../../docs/emailengine.md"
+const differencesPage = "testdata/emailengine/README.md"
 
 // readDifferences reads the table of differences.
 func readDifferences(t *testing.T) (rows []*difference) {

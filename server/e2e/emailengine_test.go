@@ -60,7 +60,8 @@ func (s *sink) respond(c testsmtp.Command) testsmtp.Action {
 }
 
 // TestDropInForEmailEngine repeats what was recorded of EmailEngine, in its order, and compares every field.
-// Each difference must be in the table of docs/emailengine.md, which says why, and each row must happen.
+// The table in testdata/emailengine/README.md must list each difference with its reason, and each row must
+// happen.
 func TestDropInForEmailEngine(t *testing.T) {
 	t.Parallel()
 	s := &sink{holding: make(chan struct{}, 1), release: make(chan struct{})}
