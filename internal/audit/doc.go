@@ -23,15 +23,6 @@
 //
 // The text of an entry is one line of JSON ([api.AuditEntry]), as GET /v1/audit/export returns it:
 //
-//	{"seq":18,"id":"1795439148315-0","time":"2026-11-23T13:05:48.315Z","result":"done",
-//	 "action":"PUT /v1/account/{account}",
-//	 "who":{"kind":"token","tokenId":"9210ca…","name":"ops","address":"192.0.2.7"},
-//	 "object":{"kind":"account","id":"shop"},
-//	 "changes":[{"field":"smtp.host","before":"smtp.a.example","after":"smtp.b.example"}],
-//	 "requestId":"DRV5…","nonce":"UICV…","prev":"4f1d…","hash":"a90c…","key":"6c1f0b7e","mac":"77b1…"}
-//
-// These fields need an explanation:
-//
 //   - who.kind is token (a program or the command line), person (in a session, with the name), session
 //     (opened with a token), smtp, anonymous (without a valid token) or system (postroom secret rotate).
 //     who.session is the same for everything done in a session. A refused login has the user's name.
