@@ -35,8 +35,6 @@ var (
 	// codeFolder is a package or folder as pages name it.
 	codeFolder = regexp.MustCompile(
 		"`((?:internal|examples|deploy|outbox|smtpsend|cmd|config|server|webhooks)(?:/[a-z0-9-]+)*)/?`")
-	namedTest    = regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
-	testFunction = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(`)
 )
 
 // TestLinksLeadSomewhere follows every link of the documentation that stays in the repository, to the heading
@@ -122,33 +120,6 @@ func TestNamedFilesExist(t *testing.T) {
 			if _, err := os.Stat(found[1]); err != nil {
 				t.Errorf("%s names %s, which is not there", file, found[1])
 			}
-		}
-	}
-}
-
-// TestNamedTestsExist: docs/security.md names the tests that hold what it says.
-func TestNamedTestsExist(t *testing.T) {
-	tests := map[string]bool{}
-	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		source, err := os.ReadFile(path)
-		for _, found := range testFunction.FindAllStringSubmatch(string(source), -1) {
-			tests[found[1]] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := namedTest.FindAllStringSubmatch(prose(t, "docs/security.md"), -1)
-	if len(named) == 0 {
-		t.Error("docs/security.md names no tests")
-	}
-	for _, found := range named {
-		if !tests[found[1]] {
-			t.Errorf("docs/security.md names the test %s, which is not there", found[1])
 		}
 	}
 }

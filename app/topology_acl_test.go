@@ -10,13 +10,13 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-// The users that docs/running.md has operators create, and the password of all others.
+// The users that docs/redis.md has operators create, and the password of all others.
 const (
 	aclUser, aclPassword = "postroom", "mail/42?" // both signs must be escaped in a URL
 	otherPassword        = "hunter2"
 )
 
-// TestSmallestRedisUser runs everything as the user that docs/running.md describes, in every topology with
+// TestSmallestRedisUser runs everything as the user that docs/redis.md describes, in every topology with
 // Redis users.
 func TestSmallestRedisUser(t *testing.T) {
 	t.Parallel()
@@ -60,13 +60,13 @@ func TestSmallestRedisUser(t *testing.T) {
 // documentedRules reads a user's rules from the page that operators copy them from.
 func documentedRules(t *testing.T, user string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/running.md")
+	page, err := os.ReadFile("../docs/redis.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile(`(?s)ACL SETUSER ` + user + ` on '>[^']+' (.+?)\n` + "```").FindSubmatch(page)
 	if found == nil {
-		t.Fatal("docs/running.md has no ACL SETUSER", user)
+		t.Fatal("docs/redis.md has no ACL SETUSER", user)
 	}
 	return strings.Fields(strings.NewReplacer("\\", "", "'", "").Replace(string(found[1])))
 }

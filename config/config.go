@@ -129,7 +129,7 @@ type Redis struct {
 
 // Outbox limits the queued mail, and says what is kept of mail that was sent.
 type Outbox struct {
-	KeepContent time.Duration `key:"keepContent" default:"0" min:"0" doc:"How long the content of a message stays readable after it was sent, on its page, in the API and on the command line; messages.retention at most. It takes memory of Redis for all this time, see Memory for kept contents in docs/running.md. 0: it is deleted when the message ends. Content of messages that were cancelled or failed is not kept."`
+	KeepContent time.Duration `key:"keepContent" default:"0" min:"0" doc:"How long the content of a message stays readable after it was sent, on its page, in the API and on the command line; messages.retention at most. It takes memory of Redis for all this time, see Memory for kept contents in docs/redis.md. 0: it is deleted when the message ends. Content of messages that were cancelled or failed is not kept."`
 	MaxLive     int           `key:"maxLive" default:"0" min:"0" doc:"Number of unfinished messages beyond which new mail is refused (503, Retry-After). 0: no limit."`
 }
 

@@ -28,7 +28,7 @@ const (
 	agreeWithin = time.Minute
 	// password is that of every process of Postroom. Each has a user of its own name.
 	password = "chaos"
-	// rights are those that docs/running.md names for the user of Postroom.
+	// rights are those that docs/redis.md names for the user of Postroom.
 	rights = "~postroom:* ~asynq:* &asynq:* +@read +@write +@transaction -@dangerous +eval +evalsha" +
 		" +publish +subscribe +time +wait +hello +ping +select +client|setname +command +info +config|get" +
 		" +cluster|slots"

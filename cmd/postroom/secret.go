@@ -20,7 +20,7 @@ func secretVerbs() []verb {
 3. Remove secretPrevious, and restart.
 
 When it fails, secretPrevious must stay; it can be run again. Several processes that are restarted one by one
-need a step before: docs/running.md.`},
+need a step before: docs/secrets.md.`},
 		{name: "signing", help: "Print the secret that signs webhooks which have none of their own.",
 			run: &secretSigningCmd{},
 			more: `It signs the requests to the endpoints of settings and accounts, and X-EE-Wh-Signature of all.

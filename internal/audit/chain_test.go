@@ -345,7 +345,7 @@ func TestASecretIsReplaced(t *testing.T) {
 	}
 }
 
-// TestExportedLinesCanBeChecked: with nothing but SHA-256, as docs/audit.md says.
+// TestExportedLinesCanBeChecked: with nothing but SHA-256, as docs/access.md says.
 func TestExportedLinesCanBeChecked(t *testing.T) {
 	b := setup(t, Options{})
 	b.fill(t, 7)

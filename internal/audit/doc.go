@@ -19,6 +19,19 @@
 //     then one an hour with their number. A process writes at most [MaxFolded] such entries an hour; the
 //     others are in one entry with their number alone.
 //
+// # An entry
+//
+// The text of an entry is one line of JSON ([api.AuditEntry]), as GET /v1/audit/export returns it:
+//
+//   - who.kind is token (a program or the command line), person (in a session, with the name), session
+//     (opened with a token), smtp, anonymous (without a valid token) or system (postroom secret rotate).
+//     who.session is the same for everything done in a session. A refused login has the user's name.
+//   - result is done, refused (with the reason), failed or begun. begun means that the result is unknown,
+//     because the process died or the change took over ten minutes; since says when it started.
+//   - changes has the fields that differ. Values over 200 bytes are cut. If a change has no single record,
+//     such as cancelling many messages, it has the request instead.
+//   - hash is the SHA-256 of the line without hash, key and mac. key identifies the secret of the mac.
+//
 // # The chain
 //
 // The hash of an entry is the SHA-256 of its text, which holds the hash of the entry before and the entry's

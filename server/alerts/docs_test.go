@@ -11,14 +11,14 @@ import (
 // and what to do.
 func TestEachAlertIsDocumented(t *testing.T) {
 	t.Parallel()
-	metricsPage, playbooks, rules, contract := read(t, "../../docs/metrics.md"), read(t,
+	metricsPage, playbooks, rules, contract := read(t, "../../docs/monitoring.md"), read(t,
 		"../../docs/playbooks.md"), read(t, "../../deploy/alerts.yml"), read(t, "../../api/alerts.go")
 	for _, name := range names {
 		row := regexp.MustCompile("(?m)^\\| `" + name +
 			"` \\| .+ \\| (\\w+) \\| \\[.+\\]\\(playbooks.md#.+\\) \\|$").FindStringSubmatch(metricsPage)
 		switch {
 		case row == nil:
-			t.Errorf("docs/metrics.md has no row for the alert %s", name)
+			t.Errorf("docs/monitoring.md has no row for the alert %s", name)
 		case !strings.Contains(rules, "alert: "+row[1]+"\n"):
 			t.Errorf("deploy/alerts.yml has no rule %s for the alert %s", row[1], name)
 		}

@@ -397,11 +397,11 @@ func TestAlertingIsAskedOnceASecond(t *testing.T) {
 	}
 }
 
-// TestEachAlertHasItsPlaybook holds the remedies to the table of docs/metrics.md and the headings of the
+// TestEachAlertHasItsPlaybook holds the remedies to the table of docs/monitoring.md and the headings of the
 // playbooks.
 func TestEachAlertHasItsPlaybook(t *testing.T) {
 	t.Parallel()
-	metrics, err := os.ReadFile("../../docs/metrics.md")
+	metrics, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,10 +410,10 @@ func TestEachAlertHasItsPlaybook(t *testing.T) {
 	for _, row := range rows {
 		r := remedies[row[1]]
 		if r.section != row[2] || r.step.Text == "" || r.step.Page == "" || r.step.Command == "" {
-			t.Errorf("the alert %s leads to %+v, and docs/metrics.md to %s", row[1], r, row[2])
+			t.Errorf("the alert %s leads to %+v, and docs/monitoring.md to %s", row[1], r, row[2])
 		}
 	}
 	if len(rows) != len(remedies) {
-		t.Errorf("%d alerts in docs/metrics.md, %d remedies", len(rows), len(remedies))
+		t.Errorf("%d alerts in docs/monitoring.md, %d remedies", len(rows), len(remedies))
 	}
 }

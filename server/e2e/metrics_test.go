@@ -79,13 +79,13 @@ func TestAlertsUseDocumentedMetrics(t *testing.T) {
 			t.Errorf("deploy/alerts.yml uses %s, which docs/metrics.md does not list", name)
 		}
 	}
-	page, err := os.ReadFile("../../docs/metrics.md")
+	page, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, alert := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(rules), -1) {
 		if !strings.Contains(string(page), "| "+alert[1]+" |") {
-			t.Errorf("docs/metrics.md does not list the alert %s", alert[1])
+			t.Errorf("docs/monitoring.md does not list the alert %s", alert[1])
 		}
 	}
 }
