@@ -5,5 +5,5 @@ import "embed"
 
 // Pages are all pages of this folder, as Markdown, and their pictures. index.md lists the pages.
 //
-//go:embed *.md contributing/*.md pictures/*.png
+//go:embed *.md pictures/*.png
 var Pages embed.FS
