@@ -90,7 +90,8 @@ func curls(t *testing.T, page string) (commands []string) {
 // programs is there.
 const pasteShell = `curl() { printf '%s\0' "$@"; }
 jq() { echo '{"domain":"example.com","selector":"s1","privateKey":"pem"}'; }
-URL=http://postroom.test AUTH="Authorization: Bearer token" ID=1 mail='{"to":[{"address":"a@x.test"}],"text":"x"}'
+URL=http://postroom.test AUTH="Authorization: Bearer token" ID=1
+DAY=2027-07-01 mail='{"to":[{"address":"a@x.test"}],"text":"x"}'
 `
 
 // requestOf returns the request that a command makes; nil: it goes elsewhere than to the API.
