@@ -195,7 +195,7 @@ func Room(a *Accounts, quota string) func(ctx context.Context, account string,
 // newRefusals makes the counter of refusals, with all its labels.
 func newRefusals(o Options) *refusals {
 	c := telemetry.MetricsOf(o.Registry).CountersBy("postroom_quota_refusals_total",
-		"Requests and messages refused by a quota.", "quota", "of")
+		"Requests and messages refused by a quota of an account or token; the log has one line a minute for each.", "quota", "of")
 	for name := range quotaNames {
 		c.WithLabelValues(name, "account")
 	}

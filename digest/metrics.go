@@ -25,15 +25,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		events: auto.Counters("postroom_digest_events_total",
-			"Events of digests that were taken in, by what became of them.",
+			"Digest events received by result, without repeated idempotency keys.",
 			"state", waiting, atOnce, dropped, "refused"),
-		runs: auto.Counters("postroom_digest_runs_total", "Runs of digests that ended, by result.",
+		runs: auto.Counters("postroom_digest_runs_total", "Digest runs finished, by state.",
 			"state", api.DigestSent, api.DigestFailed, api.DigestSkipped),
-		rendered: auto.HistogramsBy("postroom_digest_render_seconds", "Time to read and write the mail of a run.",
+		rendered: auto.HistogramsBy("postroom_digest_render_seconds", "Time to read a digest's events and write its email.",
 			prometheus.ExponentialBuckets(.0005, 4, 8)).WithLabelValues(),
-		planned: auto.Gauge("postroom_digests_planned", "Schedules for which something waits."),
+		planned: auto.Gauge("postroom_digests_planned", "Schedules with pending events, measured every 10 s."),
 		late: auto.Gauge("postroom_digests_late_seconds",
-			"By how much the oldest digest that is due, or at work, is late; 0: none is."),
+			"How late the oldest due digest is, measured every 10 s; 0 if none is late. It also rises while the digests queue is paused."),
 	}
 }
 

@@ -36,9 +36,9 @@ func NewBounces(f *Feedback, o BounceOptions) *Bounces {
 	b := &Bounces{
 		feedback: f, opts: o,
 		mails: auto.CountersBy("postroom_feedback_returned_total",
-			"Mails that came back, by what they are and what was done with them.", "kind", "result"),
+			"Returned emails by type and result: taken, unproven (may be forged), forgotten (its message is no longer in the log), ignored (nothing to report).", "kind", "result"),
 		refused: auto.Counter("postroom_feedback_return_paths_refused_total",
-			"Recipients refused by the bounce listener: return paths that are forged, and addresses that are none."),
+			"Recipients that the bounce listener refused: return paths that are forged or too old, and unknown addresses."),
 	}
 	for _, kind := range []bounce.Kind{
 		bounce.Bounced, bounce.Delayed, bounce.Delivered, bounce.Complained, bounce.AutoReply, bounce.Challenge,

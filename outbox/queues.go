@@ -298,7 +298,7 @@ func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Tim
 type collector struct{ queues *Queues }
 
 var liveDesc = prometheus.NewDesc("postroom_outbox_messages",
-	"Live messages by state and lane; failed ones are dead letters.", []string{"state", "lane"}, nil)
+	"Messages in the outbox by state: waiting, paused (waiting in a paused queue), active, scheduled, delayed (after a failed attempt, or for a limit or account), failed (dead letters). Missing while Redis is unavailable.", []string{"state", "lane"}, nil)
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) { ch <- liveDesc }

@@ -19,31 +19,31 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
-		accepted: counter("postroom_outbox_submits_total", "Submits by result.", "result", "queued",
+		accepted: counter("postroom_outbox_submits_total", "Messages that reached the outbox by result: queued, hit (repeated idempotency key), skipped (all recipients are suppressed), refused (503: Redis is unavailable or nearly full, or outbox.maxLive is reached).", "result", "queued",
 			"hit", "refused", "skipped"),
 		senders: counter("postroom_outbox_senders_refused_total",
-			"Messages refused because their account may not use what they name.", "field", "From", "Sender",
+			"Messages refused because their account may not use a sender or gateway, by where it was named; attempt means that the account lost the sender after the message was accepted.", "field", "From", "Sender",
 			"Resent-From", "Resent-Sender", "envelope", "gateway", "attempt"),
-		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome.", "outcome",
+		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome: sent, delayed (will be retried), failed, dropped (failed, with no dead letters), released (didn't take place), deferred (limit reached), held (the account has trouble), suppressed (no relay was asked), late (the lease was lost). in_doubt is counted in addition.", "outcome",
 			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred),
 			string(held), string(suppressed), "late", "in_doubt"),
-		recipients: counter("postroom_outbox_recipients_total", "Recipients by result.", "result",
+		recipients: counter("postroom_outbox_recipients_total", "Recipients that an attempt finished or found suppressed, by result.", "result",
 			rcptSent, rcptFailed, rcptSuppressed),
-		ended: counter("postroom_outbox_messages_ended_total", "Ended messages by result.", "result",
+		ended: counter("postroom_outbox_messages_ended_total", "Messages that finished, by result.", "result",
 			resultSent, resultFailed, resultCancelled, resultSuppressed),
 		exhausted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_outbox_messages_exhausted_total",
-			Help: "Messages that failed because attempts or deliverBy were used up.",
+			Help: "Messages that failed because they ran out of attempts or reached deliverBy.",
 		}),
-		recovered: counter("postroom_outbox_recovered_total", "Messages that the sweeper woke, by what was lost.",
+		recovered: counter("postroom_outbox_recovered_total", "Messages that the sweeper queued again, by what was lost: lease (their worker died), owed (their task was never confirmed), task (their task disappeared).",
 			"lost", "lease", "owed", "task"),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "postroom_outbox_attempt_seconds", Help: "Length of delivery attempts.",
+			Name: "postroom_outbox_attempt_seconds", Help: "Duration of delivery attempts.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 14),
 		}),
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "postroom_outbox_delivery_delay_seconds",
-			Help:    "From the wanted time of the first attempt to the acceptance by a relay.",
+			Help:    "Time from the submit, or from sendAt, until a relay accepted the message, including retries.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 3, 15),
 		}),
 	}

@@ -25,14 +25,14 @@ var phases = []string{"wait", "connect", "tls", "auth", "mail", "rcpt", "data", 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
-		open:     auto.Gauge("postroom_smtp_connections", "Connections to relays open now, idle ones included."),
-		opened:   auto.Counter("postroom_smtp_connections_opened_total", "Connections to relays opened."),
+		open:     auto.Gauge("postroom_smtp_connections", "Open connections to relays, including idle ones."),
+		opened:   auto.Counter("postroom_smtp_connections_opened_total", "Connections opened to relays. If this grows as fast as the attempts, connections aren't reused."),
 		outcomes: map[string]prometheus.Counter{},
 	}
 	seconds := auto.HistogramsBy("postroom_smtp_phase_seconds",
-		"Time spent in each phase of handing a message to a relay.",
+		"Duration of each phase of an SMTP delivery; wait is the time until a connection is free.",
 		[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}, "phase")
-	recipients := auto.CountersBy("postroom_smtp_recipients_total", "Recipients by what came of one attempt.",
+	recipients := auto.CountersBy("postroom_smtp_recipients_total", "Recipients by the result of one SMTP attempt: delivered, in_doubt, or the verdict.",
 		"outcome")
 	for _, p := range phases {
 		m.phases = append(m.phases, seconds.WithLabelValues(p))

@@ -21,6 +21,7 @@ import (
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/docs"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // guidePath is where the documentation is served: a page of docs/ under its path, without .md.
@@ -70,6 +71,7 @@ func readGuide(name string) (guideView, error) {
 	if err != nil { // also of names that are no valid paths
 		return guideView{}, noGuide(name)
 	}
+	page = bytes.Replace(page, []byte("<!-- all reasons -->\n"), allReasons(), 1)
 	v := guideView{Title: "Guide", Index: name == "index"}
 	if found := firstHeading.FindSubmatch(page); found != nil {
 		v.Title = string(found[1])
@@ -92,6 +94,15 @@ func readGuide(name string) (guideView, error) {
 		"<th></th>", "<td></td>"). // a heading without words confuses screen readers
 		Replace(out.String()))
 	return v, nil
+}
+
+// allReasons returns a Markdown table of everything that replies can mean.
+func allReasons() []byte {
+	table := []byte("| reason | meaning | cause | what to do |\n| --- | --- | --- | --- |\n")
+	for _, e := range replies.All() {
+		table = fmt.Appendf(table, "| `%s` | [%s](%s) | %s | %s |\n", e.Reason, e.Title, e.Source, e.Cause, e.Remedy)
+	}
+	return table
 }
 
 // guideLinks lets links between pages lead to where the pages are served, and pictures be shown. Of links to

@@ -22,11 +22,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		name     string
 		help     string
 	}{
-		{&m.takes, "postroom_limit_taken_total", "Times a scope let a message go."},
-		{&m.waits, "postroom_limit_waits_total", "Times a message was told to wait."},
+		{&m.takes, "postroom_limit_taken_total", "Times that a limit admitted a message."},
+		{&m.waits, "postroom_limit_waits_total", "Times that a full limit delayed a message."},
 		{&m.pauses, "postroom_limit_pauses_total", "Pauses that relays asked for."},
 		{&m.fulls, "postroom_limit_connections_full_total",
-			"Connections not opened because there were as many as there may be."},
+			"Connections not opened because a limit on connections was reached."},
 	} {
 		vec := telemetry.MetricsOf(reg).CountersBy(c.name, c.help, "scope")
 		*c.counters = map[string]prometheus.Counter{}

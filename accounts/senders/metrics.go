@@ -14,10 +14,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		mails: auto.Counters("postroom_senders_mails_total",
-			"Requests for a mail that verifies an address of an account, by result.",
+			"Requests for an email that verifies a sender address, by result.",
 			"result", "sent", "repeated", "limited", "refused"),
 		links: auto.Counters("postroom_senders_links_total",
-			"Uses of the links of these mails, and visits with one that does not work, by outcome.",
+			"Uses of links in these emails: verified, repeated, old (or no longer needed), forged.",
 			"outcome", "verified", "repeated", "old", "forged"),
 	}
 }

@@ -29,11 +29,11 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, waiting func() int) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
-		hits: auto.CountersBy("postroom_tracking_hits_total", "Opens and clicks, by outcome.", "kind", "outcome"),
+		hits: auto.CountersBy("postroom_tracking_hits_total", "Opens and clicks by outcome: human, machine, repeated (same visitor within a second), ignored (HEAD or prefetch), expired (tracking.expiry), forged (invalid token), preview, blocked (blockedLinks).", "kind", "outcome"),
 		dropped: auto.Counter("postroom_tracking_dropped_total",
-			"Opens and clicks lost because too many waited, or the process ended."),
+			"Opens and clicks lost because too many were waiting for Redis, or because the process stopped first."),
 	}
-	auto.GaugeFunc("postroom_tracking_waiting", "Opens and clicks that wait in memory to be handed over.",
+	auto.GaugeFunc("postroom_tracking_waiting", "Opens and clicks waiting in memory, normally those of two seconds.",
 		func() float64 { return float64(waiting()) })
 	for _, k := range []kind{opened, clicked} {
 		for _, outcome := range []string{human, bot, repeated, ignored, expired, forged, preview,

@@ -15,13 +15,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
 		requests: auto.CountersBy("postroom_unsubscribe_wishes_total",
-			"Unsubscribe and resubscribe requests, by the way they came and their outcome.",
+			"Unsubscribe (leave) and resubscribe (return) requests: done, repeated (no change), failed (not stored, and the caller got an error).",
 			"wish", "via", "outcome"),
 		bad: auto.Counters("postroom_unsubscribe_bad_links_total",
-			"Visits with a link that is forged, damaged, of a preview, or signed with an unknown key.",
+			"Visits with an invalid unsubscribe link: forged, unknown_key (its key was deleted), preview.",
 			"reason", "forged", "unknown_key", "preview"),
 		unsent: auto.Counter("postroom_unsubscribe_unreported_total",
-			"Requests that were carried out, but are missing in timelines and webhooks."),
+			"Unsubscribe requests that took effect but are missing in timelines and webhooks."),
 	}
 	for _, via := range []Via{OneClick, Page, Preferences, Link} {
 		for _, outcome := range []string{"done", "repeated", "failed"} {

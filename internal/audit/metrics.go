@@ -16,14 +16,14 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, l *Log) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
-		entries: auto.Counters("postroom_audit_entries_total", "Entries written to the audit log, by result.",
+		entries: auto.Counters("postroom_audit_entries_total", "Entries written to the audit log: begun, and the result of the change, which is done, refused or failed.",
 			"result", string(api.AuditBegun), string(api.AuditDone), string(api.AuditRefused),
 			string(api.AuditFailed)),
 		failed: auto.Counter("postroom_audit_failed_total",
-			"Entries that could not be written to the audit log. Their changes were not made, or have no result."),
+			"Audit log entries that couldn't be written, so their changes were not made or have no result."),
 	}
 	auto.GaugeFunc("postroom_audit_intact",
-		"1 unless the last verification of the audit log by this process found it tampered with.",
+		"1 unless this process found the audit log tampered with.",
 		func() float64 {
 			if ok, _ := l.Intact(); ok {
 				return 1
@@ -31,7 +31,7 @@ func newMetrics(reg prometheus.Registerer, l *Log) *metrics {
 			return 0
 		})
 	auto.GaugeFunc("postroom_audit_head_seq",
-		"Number of the newest entry of the audit log that this process knows. It never falls.",
+		"Number of the newest audit log entry that this process knows; it never falls while the process runs.",
 		func() float64 {
 			l.mu.Lock()
 			defer l.mu.Unlock()

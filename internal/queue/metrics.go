@@ -71,11 +71,11 @@ func NewCollector(c *Control, queues ...string) prometheus.Collector {
 		control:   c,
 		queues:    queues,
 		tasks:     desc("tasks", "Tasks in the queue, by state.", "state"),
-		latency:   desc("latency_seconds", "Age of the oldest task that waits for a worker."),
-		processed: desc("processed_total", "Tasks done, dropped, buried or sent to be retried."),
-		failed:    desc("failed_total", "Tasks buried or sent to be retried."),
+		latency:   desc("latency_seconds", "How long the oldest due task has waited for a worker."),
+		processed: desc("processed_total", "Tasks handled."),
+		failed:    desc("failed_total", "Tasks whose handler asked for a retry or gave up."),
 		paused:    desc("paused", "1 while the queue is paused."),
-		memory:    desc("memory_bytes", "Memory the queue takes in Redis, estimated."),
+		memory:    desc("memory_bytes", "Estimated memory that the queue uses in Redis."),
 	}
 }
 

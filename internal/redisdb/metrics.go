@@ -18,17 +18,17 @@ func (db *DB) Collector() prometheus.Collector {
 	}
 	return &collector{
 		db:    db,
-		up:    describe("up", "1 when Redis answers, else 0."),
-		ping:  describe("ping_seconds", "How long Redis took to answer a ping at this scrape."),
+		up:    describe("up", "1 if Redis answers this process, else 0."),
+		ping:  describe("ping_seconds", "How long Redis took to answer at this scrape."),
 		used:  describe("used_memory_bytes", "Memory used by Redis."),
-		limit: describe("max_memory_bytes", "The setting maxmemory of Redis; 0: no limit."),
-		aof:   describe("aof_enabled", "1 when Redis keeps an append-only file, else 0."),
+		limit: describe("max_memory_bytes", "Redis's maxmemory; 0 means no limit."),
+		aof:   describe("aof_enabled", "1 if Redis keeps an append-only file, else 0."),
 		evicted: describe("evicted_keys_total",
-			"Keys thrown away for want of memory since Redis started. Anything but 0 means lost mail."),
-		clients:  describe("connected_clients", "Connections Redis has, from all processes."),
-		conns:    describe("pool_connections", "Connections this process has."),
-		idle:     describe("pool_idle_connections", "Connections this process has and does not use at the moment."),
-		timeouts: describe("pool_timeouts_total", "Commands that waited for a free connection in vain."),
+			"Keys that Redis evicted because its memory was full. Anything but 0 means lost mail."),
+		clients:  describe("connected_clients", "Connections to Redis, from all processes."),
+		conns:    describe("pool_connections", "Connections that this process has."),
+		idle:     describe("pool_idle_connections", "Connections of this process that aren't in use."),
+		timeouts: describe("pool_timeouts_total", "Commands that timed out waiting for a free connection."),
 	}
 }
 

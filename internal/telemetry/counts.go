@@ -15,7 +15,7 @@ type counts struct {
 
 func newCounts(reg prometheus.Registerer) counts {
 	return counts{MetricsOf(reg).Counters("postroom_traces_spans_total",
-		"Spans that were made, sent, or lost since the collector did not take them.", "state",
+		"Spans made, sent and lost; the difference waits in memory or was dropped.", "state",
 		"made", "sent", "lost")}
 }
 

@@ -16,13 +16,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		changes: auto.Counters("postroom_subscriptions_total",
-			"Subscriptions that became pending, subscribed or left, or were removed.",
+			"Changes of subscriptions by new state; left means unsubscribed.",
 			"state", "pending", "subscribed", "left", "removed"),
 		skipped: auto.Counters("postroom_subscriptions_skipped_total",
-			"Subscriptions that were not made, because the person left or is suppressed.",
+			"Subscriptions not made because the person unsubscribed (left) or is suppressed, by reason.",
 			"reason", "left", "unsubscribe", "hard_bounce", "spam_report", "manual"),
 		lines: auto.Counters("postroom_subscriber_import_lines_total",
-			"Lines of imported files of subscribers, without those of dry runs.",
+			"Lines of imported subscriber files by result, without dry runs.",
 			"result", "added", "changed", "known", "repeated", "bad"),
 	}
 }
@@ -56,12 +56,12 @@ func newConfirmMetrics(reg prometheus.Registerer) *confirmMetrics {
 	auto := telemetry.MetricsOf(reg)
 	return &confirmMetrics{
 		mails: auto.Counters("postroom_subscription_mails_total",
-			"Mails that ask to confirm subscriptions, and welcomes.",
+			"Confirmation and welcome emails by result: asked, repeated (sent less than 10 minutes ago), limited (newsletter.confirmPerDay), failed, welcome.",
 			"result", "asked", "repeated", "limited", "failed", "welcome"),
 		links: auto.Counters("postroom_confirmations_total",
-			"Links of confirmations that were followed or pressed.",
+			"Uses of confirmation links: confirmed, again, late, forged.",
 			"result", "confirmed", "again", "late", "forged"),
-		forms: auto.Counters("postroom_subscription_forms_total", "Public forms that were sent in.",
+		forms: auto.Counters("postroom_subscription_forms_total", "Public forms submitted: taken, caught (by the hidden field), limited (newsletter.formPerMinute), failed.",
 			"result", "taken", "caught", "limited", "failed"),
 	}
 }

@@ -29,22 +29,22 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		indexed: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_documents_indexed_total",
-			Help: "Documents put into the search index; a message is put again with each change.",
+			Help: "Documents written to the search index; each change of a message writes it again.",
 		}),
 		failures: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_documents_failures_total",
-			Help: "Jobs of the queue documents that failed and are tried again.",
+			Help: "Indexing tasks that failed and will be retried.",
 		}),
 		lag: gauge("postroom_documents_lag_seconds",
-			"Age of the oldest change in the job indexed last, when it was done."),
+			"Age of the oldest change in the last indexed task; the value stays while nothing happens."),
 		behind: gauge("postroom_documents_behind_seconds",
-			"How far back the search index misses changes; 0: it misses none."),
-		documents: gauge("postroom_documents", "Messages in the search index, reported by its indexer."),
+			"How far back the search index misses changes; 0 if it's complete."),
+		documents: gauge("postroom_documents", "Messages in the search index, reported by the process that maintains it."),
 		bytes: gauge("postroom_documents_bytes",
-			"Size of the search index on disk, reported by its indexer."),
+			"Size of the search index on disk, reported by the process that maintains it."),
 		searches: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "postroom_documents_search_seconds",
-			Help:    "How long searches took, by outcome: answered, refused (the query is wrong), failed.",
+			Help:    "Duration of searches: answered, refused (invalid query) or failed.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"outcome"}),
 	}

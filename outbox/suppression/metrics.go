@@ -20,17 +20,17 @@ var kinds = [...]string{"instance", "account", "list"}
 func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := promauto.With(reg)
 	checks := auto.NewCounter(prometheus.CounterOpts{
-		Name: "postroom_suppression_checks_total", Help: "Recipients that were looked up one by one.",
+		Name: "postroom_suppression_checks_total", Help: "Recipients looked up individually, because accept.lua couldn't answer.",
 	})
 	stops := auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "postroom_suppression_stops_total", Help: "Recipients that were looked up and must not be mailed.",
+		Name: "postroom_suppression_stops_total", Help: "Recipients found suppressed by an individual look-up, by reason.",
 	}, []string{"reason"})
 	m := &metrics{checks: checks, stops: map[Reason]prometheus.Counter{}}
 	m.entries = auto.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "postroom_suppression_entries", Help: "Entries of the suppression list.",
+		Name: "postroom_suppression_entries", Help: "Entries of the suppression list, including expired ones until they are deleted; read every 30 s.",
 	}, []string{"reason", "scope"})
 	m.lists = auto.NewCounterVec(prometheus.CounterOpts{Name: "postroom_suppression_provider_entries_total",
-		Help: "Entries read from the suppression lists of providers."}, []string{"result"})
+		Help: "Entries read from providers' suppression lists: added, known (already suppressed), failed (not an address)."}, []string{"result"})
 	m.imported(0, 0, 0)
 	m.stops[Erased] = stops.WithLabelValues(string(Erased))
 	for _, r := range Reasons {

@@ -13,9 +13,9 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
-	m := &metrics{alert: auto.GaugesBy("postroom_alert", "1 while the alert stands, else 0.", "alert"),
+	m := &metrics{alert: auto.GaugesBy("postroom_alert", "1 while the alert is raised, else 0.", "alert"),
 		gateways: auto.GaugesBy("postroom_gateway_rate",
-			"Share of the recipients mailed through a gateway within a day who bounced for good, or complained.",
+			"Share of recipients emailed through a gateway in the last 24 hours whose address is dead (bounce) or who complained (complaint), measured every minute. Without gateways, an empty label stands for all mail.",
 			"gateway", "kind")}
 	m.show(nil, nil)
 	m.forget()

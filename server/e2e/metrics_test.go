@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -20,8 +22,10 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestMetricsAreDocumented compares docs/metrics.md with the metrics of a Postroom that has delivered a
-// message.
+var update = flag.Bool("update", false, "write the tables of docs/metrics.md")
+
+// TestMetricsAreDocumented compares the tables of docs/metrics.md with the metrics of a Postroom that has
+// delivered a message.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), apptest.Receive(t)
@@ -49,14 +53,23 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	hooks.Wait(t, event.MessageSent)
-	diff := ""
+	page, diff := readPage(t), ""
 	defer func() {
 		if diff != "" {
-			t.Errorf("docs/metrics.md (-) and /metrics (+) differ:\n%s", diff)
+			t.Errorf("docs/metrics.md (-) and /metrics (+) differ; run this test with -update:\n%s", diff)
 		}
 	}()
-	apptest.Eventually(t, "what the webhook came of is counted", func() bool {
-		diff = cmp.Diff(listedMetrics(t), scrape(t, a))
+	listed := len(listedMetrics(t))
+	apptest.Eventually(t, "all metrics exist", func() bool {
+		scraped := scrape(t, a)
+		want := tables(t, page, scraped)
+		if *update {
+			if err := os.WriteFile(metricsPage, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return len(scraped) >= listed // some appear late
+		}
+		diff = cmp.Diff(strings.Split(page, "\n"), strings.Split(want, "\n"))
 		return diff == ""
 	})
 }
@@ -90,20 +103,59 @@ func TestAlertsUseDocumentedMetrics(t *testing.T) {
 	}
 }
 
-// listedMetrics reads the name, type and labels of each metric from the page.
-func listedMetrics(t *testing.T) map[string]string {
+const metricsPage = "../../docs/metrics.md"
+
+func readPage(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/metrics.md")
+	page, err := os.ReadFile(metricsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(page)
+}
+
+// tableOfMetrics is a table of the page, below a comment that says how the names of its metrics begin.
+var tableOfMetrics = regexp.MustCompile(`(?m)^<!-- metrics: (.+) -->\n\n(?:\|.*\n)*`)
+
+// tables returns the page with the tables that a scrape makes. A metric is in the table that names the most of
+// its beginning.
+func tables(t *testing.T, page string, scraped map[string]metric) string {
+	t.Helper()
+	var all []string
+	for _, table := range tableOfMetrics.FindAllStringSubmatch(page, -1) {
+		all = append(all, strings.Fields(table[1])...)
+	}
+	homes := map[string]string{}
+	for name := range scraped {
+		for _, beginning := range all {
+			if strings.HasPrefix(name, "postroom_"+beginning) && len(beginning) > len(homes[name]) {
+				homes[name] = beginning
+			}
+		}
+		if homes[name] == "" {
+			t.Errorf("no comment in docs/metrics.md is for %s", name)
+		}
+	}
+	return tableOfMetrics.ReplaceAllStringFunc(page, func(table string) string {
+		comment, _, _ := strings.Cut(table, "\n")
+		rows := []string{comment, "", "| metric | type | labels | meaning |", "| --- | --- | --- | --- |"}
+		for _, name := range slices.Sorted(maps.Keys(scraped)) {
+			if m := scraped[name]; slices.Contains(strings.Fields(comment), homes[name]) {
+				rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", name, m.kind,
+					strings.Join(m.labels, ", "), m.help))
+			}
+		}
+		return strings.Join(rows, "\n") + "\n"
+	})
+}
+
+// listedMetrics reads the type and labels of each metric from the page.
+func listedMetrics(t *testing.T) map[string]string {
+	t.Helper()
 	out := map[string]string{}
 	for _, row := range regexp.MustCompile(
-		"(?m)^\\| `(postroom_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]*)\\|").FindAllStringSubmatch(string(page), -1) {
-		out[row[1]] = described(row[2], strings.FieldsFunc(row[3], func(r rune) bool {
-			return r == ' ' ||
-				r == ','
-		}))
+		"(?m)^\\| `(postroom_[a-z_]+)` \\| ([a-z]+ \\| [a-z, ]*)\\|").FindAllStringSubmatch(readPage(t), -1) {
+		out[row[1]] = row[2]
 	}
 	if len(out) == 0 {
 		t.Fatal("docs/metrics.md has no table of metrics")
@@ -131,38 +183,40 @@ func metrics(t *testing.T, a *app.App) string {
 	return string(text)
 }
 
-// scrape reads /metrics as listedMetrics reads the page, without the metrics of Go and the process.
-func scrape(t *testing.T, a *app.App) map[string]string {
-	t.Helper()
-	text := metrics(t, a)
-	label := regexp.MustCompile(`([a-z_]+)="`)
-	kinds, labels := map[string]string{}, map[string][]string{}
-	name := ""
-	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
-			fields := strings.Fields(rest)
-			name = fields[0]
-			kinds[name] = fields[1]
-			continue
-		}
-		if set, _, ok := strings.Cut(line, "} "); ok && !strings.HasPrefix(line, "#") {
-			for _, l := range label.FindAllStringSubmatch(set, -1) {
-				if l[1] != "le" && !slices.Contains(labels[name], l[1]) {
-					labels[name] = append(labels[name], l[1])
-				}
-			}
-		}
-	}
-	out := map[string]string{}
-	for name, kind := range kinds {
-		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
-			out[name] = described(kind, labels[name])
-		}
-	}
-	return out
+// metric is what a scrape says about a metric.
+type metric struct {
+	kind, help string
+	labels     []string // sorted
 }
 
-func described(kind string, labels []string) string {
-	slices.Sort(labels)
-	return strings.TrimSpace(kind + " " + strings.Join(labels, ","))
+// scrape reads /metrics, without the metrics of Go and the process.
+func scrape(t *testing.T, a *app.App) map[string]metric {
+	t.Helper()
+	label := regexp.MustCompile(`([a-z_]+)="`)
+	out := map[string]metric{}
+	var name string
+	for line := range strings.Lines(metrics(t, a)) {
+		if rest, ok := strings.CutPrefix(line, "# HELP "); ok {
+			var help string
+			name, help, _ = strings.Cut(strings.TrimSpace(rest), " ")
+			out[name] = metric{help: help}
+			continue
+		}
+		m := out[name]
+		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			m.kind = strings.Fields(rest)[1]
+		} else if set, _, ok := strings.Cut(line, "} "); ok {
+			for _, l := range label.FindAllStringSubmatch(set, -1) {
+				if l[1] != "le" && !slices.Contains(m.labels, l[1]) {
+					m.labels = append(m.labels, l[1])
+				}
+			}
+			slices.Sort(m.labels)
+		}
+		out[name] = m
+	}
+	maps.DeleteFunc(out, func(name string, _ metric) bool {
+		return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")
+	})
+	return out
 }

@@ -19,14 +19,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		open: auto.Gauge("postroom_smtpd_connections",
-			"Connections of applications that hand in mail over SMTP."),
+			"Open connections of applications to the SMTP inlet."),
 		connections: auto.Counters("postroom_smtpd_connections_total",
-			"Connections by what became of them: those evicted made room for others.",
+			"Connections to the SMTP inlet by result: served, evicted (made room for others), refused (421: no room).",
 			"result", "served", "evicted", "refused"),
 		logins: auto.Counters("postroom_smtpd_logins_total",
-			"Logins over SMTP by what came of them.", "result", "ok", "refused", "limited", "unavailable"),
+			"SMTP logins by result: ok, refused (wrong token, scope, address or account), limited (too many), unavailable (Redis).", "result", "ok", "refused", "limited", "unavailable"),
 		messages: auto.Counters("postroom_smtpd_messages_total",
-			"Messages handed in over SMTP by how they were answered.",
+			"Messages received over SMTP by result: queued, repeated (idempotency key), refused (5xx), deferred (4xx), broken_off (connection lost, or far too large).",
 			"result", "queued", "repeated", "refused", "deferred", "broken_off"),
 	}
 }
@@ -34,12 +34,12 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 func newBounceMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
-		open: auto.Gauge("postroom_returns_connections", "Connections of servers that bring mail back."),
+		open: auto.Gauge("postroom_returns_connections", "Open connections of servers that return mail."),
 		connections: auto.Counters("postroom_returns_connections_total",
-			"Connections of servers that bring mail back, by what became of them: those evicted made room for others.",
+			"Connections of servers that return mail by result: served, evicted (made room for others), refused (421: no room).",
 			"result", "served", "evicted", "refused"),
 		messages: auto.Counters("postroom_returns_messages_total",
-			"Mails brought back over SMTP and LMTP, by how they were answered.",
+			"Returned emails for each recipient by result: taken, refused (5xx), deferred (451: Redis is unavailable), broken_off.",
 			"result", "taken", "refused", "deferred", "broken_off"),
 	}
 }

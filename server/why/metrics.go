@@ -17,10 +17,10 @@ func newMetrics(reg prometheus.Registerer, sources []Source) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
 		answers: auto.Counters("postroom_why_answers_total",
-			"Questions why mail did not arrive, by whether it did.",
+			"Questions why an email didn't arrive, by whether it did.",
 			"arrived", api.ArrivedYes, api.ArrivedNo, api.ArrivedNotYet, api.ArrivedUnknown),
 		unasked: auto.Counters("postroom_why_unasked_total",
-			"Sources that could not be asked for such a question.",
+			"Sources that couldn't be asked for such a question.",
 			"source", sourceLog, sourceWebhooks, sourceAccounts, sourceQueues),
 	}
 	for _, source := range sources {

@@ -20,16 +20,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		recipients: auto.CountersBy("postroom_api_recipients_total",
-			"Recipients of mail through APIs of providers, by the gateway's type and what came of one attempt.",
+			"Recipients by the result of one attempt over a gateway's API: delivered, in_doubt, uncarried (the API can't carry the message), or the verdict.",
 			"type",
 			"outcome"),
 		seconds: auto.HistogramsBy("postroom_api_request_seconds",
-			"Time from the last byte of a request to the API of a provider to its answer.",
+			"Time from the end of a request to a gateway's API until its response.",
 			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}, "type"),
 		foreign: auto.Counter("postroom_api_foreign_total",
-			"Recipients that an answer of a provider named and the message did not have."),
+			"Recipients in API responses that the message didn't have."),
 		repeats: auto.Counter("postroom_api_repeats_total",
-			"Requests in doubt that were repeated with their key against duplicates."),
+			"API requests in doubt that were repeated with the same idempotency key."),
 	}
 }
 

@@ -27,7 +27,7 @@ type metrics struct{ sessions *prometheus.CounterVec }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{telemetry.MetricsOf(reg).CountersBy("postroom_mx_sessions_total",
-		"TLS sessions with recipients' servers, by policy and result.", "policy", "result")}
+		"Sessions of direct delivery with recipients' servers, by policy and TLS result in the terms of RFC 8460.", "policy", "result")}
 	for _, policy := range []string{policyTLSA, policySTS, policyNone} {
 		for _, result := range results {
 			m.sessions.WithLabelValues(policy, result)

@@ -37,6 +37,14 @@ func Explain(reply string) api.Explanation {
 	return Of(Reply{Text: reply})
 }
 
+// All returns every explanation, in the order in which replies are compared with them.
+func All() (all []api.Explanation) {
+	for _, e := range table() {
+		all = append(all, e.Explanation)
+	}
+	return all
+}
+
 // Of is Explain for a reply whose parts are known.
 func Of(r Reply) api.Explanation { return find(r).Explanation }
 

@@ -1,9 +1,6 @@
 package replies
 
 import (
-	"cmp"
-	"flag"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -60,42 +57,6 @@ func TestTable(t *testing.T) {
 		if _, err := parse(faulty); err == nil {
 			t.Errorf("%q is taken", faulty)
 		}
-	}
-}
-
-var update = flag.Bool("update", false, "write the list of reasons in docs/replies.md")
-
-// docs/replies.md lists every entry.
-func TestDocsListAllReasons(t *testing.T) {
-	const file, mark = "../../docs/replies.md", "<!-- made from smtpsend/replies/table.txt -->\n"
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, _, found := strings.Cut(string(b), mark)
-	if !found {
-		t.Fatalf("%s has no line %q", file, mark)
-	}
-	want := strings.Builder{}
-	want.WriteString(before + mark + "\n| reason | recognized by | means | cause | what to do |\n" +
-		"| --- | --- | --- | --- | --- |\n")
-	for _, e := range table() {
-		codes := strings.Join(append(e.enhanced, append(e.codes, e.errors...)...), ", ")
-		switch {
-		case e.webhook:
-			codes = "HTTP " + codes
-		case len(e.words) > 0:
-			codes = strings.TrimSuffix("words, "+codes, ", ")
-		}
-		fmt.Fprintf(&want, "| `%s` | %s | [%s](%s) | %s | %s |\n", e.Reason, cmp.Or(codes, "nothing"), e.Title,
-			e.Source, e.Cause, e.Remedy)
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(want.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if string(b) != want.String() {
-		t.Errorf("%s is not what the table says: run go test ./smtpsend/replies -update", file)
 	}
 }
 

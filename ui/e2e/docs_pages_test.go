@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/docs"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // pageLimit is how large a page may be.
@@ -63,6 +64,11 @@ func TestDocumentationPages(t *testing.T) {
 				t.Errorf("a link leads to %s#%s, which is not there: %.300q", path, anchor,
 					idOnPage.FindAllStringSubmatch(seen[path], -1))
 			}
+		}
+	}
+	for _, e := range replies.All() {
+		if !strings.Contains(seen["/docs/guide/replies"], "<code>"+e.Reason+"</code>") {
+			t.Errorf("/docs/guide/replies does not list %s", e.Reason)
 		}
 	}
 	shown := regexp.MustCompile(`<img src="(/docs/[^"]*)"`).FindAllStringSubmatch(seen["/docs/guide/dashboard"], -1)

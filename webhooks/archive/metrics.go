@@ -18,11 +18,11 @@ func newMetrics(reg prometheus.Registerer, a *Archive) *metrics {
 		written: auto.Counter("postroom_archive_events_total",
 			"Events written to the archive, or to the disk on their way to it."),
 		lost: auto.Counter("postroom_archive_lost_bytes_total",
-			"Bytes of events dropped because too much waited for the archive."),
-		refused: auto.Counter("postroom_archive_refused_total", "Files of events that the archive refused."),
+			"Bytes dropped because archive.maxSpool was exceeded. Alert if this isn't 0."),
+		refused: auto.Counter("postroom_archive_refused_total", "Event files that the store refused; they are kept as refused-…."),
 	}
 	auto.GaugeFunc("postroom_archive_waiting_bytes",
-		"Bytes of events on the disk of this process that wait for the archive.", func() float64 {
+		"Bytes on this process's disk waiting for archive.url.", func() float64 {
 			_, total, err := a.spool()
 			if err != nil {
 				return 0
