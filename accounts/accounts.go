@@ -38,16 +38,16 @@ type Options struct {
 	AddressOnly bool
 	// Quota is that of accounts that have none of their own.
 	Quota Quota
-	// InUse refuses to delete what something needs. Nil: nothing does.
+	// InUse refuses to delete what something needs. Nil if nothing does.
 	InUse records.InUse
-	// Registry gets the counter of refusals by quota. Nil: they are not counted.
+	// Registry gets the counter of refusals by quota. Nil if they are not counted.
 	Registry prometheus.Registerer
 	// LookUpTXT asks the DNS for text records. Nil: the resolver of the machine.
 	LookUpTXT func(ctx context.Context, name string) ([]string, error)
 	// Logger gets troubles of accounts, missing gateways, and failures to store outcomes. Nil: nothing is
 	// logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -65,7 +65,7 @@ type Accounts struct {
 	proofs      []byte // key of the challenges of senders
 	log         *slog.Logger
 	now         func() time.Time
-	own         *api.SMTPServer // relay of the account from the configuration; nil: there is none
+	own         *api.SMTPServer // relay of the account from the configuration; nil if there is none
 	configured  bool            // there is an account from the configuration
 	is          string          // fingerprint of the account from the configuration
 
@@ -76,7 +76,7 @@ type Accounts struct {
 
 	counting redisdb.Turn
 	states   api.Connections // as they were when they were counted
-	counted  time.Time       // zero: never
+	counted  time.Time       // zero means never
 }
 
 // New returns Accounts on an open database. It does no I/O. It fails if the account from the configuration is

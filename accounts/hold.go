@@ -75,7 +75,7 @@ func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 // (a check is under way), of (fingerprint of the configured account).
 type state map[string]string
 
-// hold returns the hold of the account; nil: it is not held.
+// hold returns the hold of the account; nil if it is not held.
 func (s state) hold() *Held {
 	if s["state"] != stateHeld {
 		return nil

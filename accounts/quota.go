@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/telemetry"
 )
 
-// Quota is how much an account may have. Zero: any number.
+// Quota is how much an account may have. Zero means any number.
 type Quota struct {
 	Messages     int // that wait
 	Bytes        int // of these
@@ -69,11 +69,11 @@ func (a *Accounts) Quota(ctx context.Context, id string) (Quota, error) {
 type Excess struct {
 	Quota   string // one of quotaNames
 	Account string // whose quota it is; empty: a token's
-	Token   string // id of the token; empty: it is the account's
+	Token   string // id of the token; empty if it is the account's
 	Limit   int
 	Used    int
 	More    int       // what was asked for
-	Until   time.Time // when there is room again; zero: unknown
+	Until   time.Time // when there is room again; zero if unknown
 	Now     time.Time
 }
 

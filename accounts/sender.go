@@ -18,10 +18,10 @@ import (
 // Sender is an account ready to use. It holds secrets in clear: it is for sending, not for showing.
 type Sender struct {
 	ID       string
-	Name     string // display name; empty: none
+	Name     string // display name; empty if none
 	Email    string
 	Locale   string // of the templates it uses; empty: en
-	TZ       string // time zone of dates in templates; empty: UTC
+	TZ       string // time zone of dates in templates; defaults to UTC
 	Opens    *bool  // whether opens of its mail are counted; nil: the setting
 	Clicks   *bool  // whether clicks are, likewise
 	Webhooks string // URL that gets the account's events; empty: none
@@ -30,7 +30,7 @@ type Sender struct {
 	// the account's own relay, then its gateways in order; see Ready. Not to be changed
 	Relays []gateways.Relay
 	Retry  []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
-	Rate   limits.Rate     // of the account, over all relays; zero: not bounded
+	Rate   limits.Rate     // of the account, over all relays; zero if not bounded
 	Quota  Quota           // how much it may have
 	Hold   bool            // mail waits while the account itself is refused, instead of failing
 	Held   *Held           // nil: its mail does not wait now

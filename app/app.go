@@ -63,7 +63,7 @@ import (
 // Options are the inputs that the settings don't have.
 type Options struct {
 	Version string       // of Postroom; empty: "dev"
-	Logger  *slog.Logger // nil: nothing is logged
+	Logger  *slog.Logger // nil if nothing is logged
 	Demo    *ui.Demo     // nil: this is no demo
 	// Configuration is the settings with their sources, secrets masked, for the API and the pages. Nil: they are
 	// not shown.
@@ -123,13 +123,13 @@ type App struct {
 	tracking     *tracking.Tracking // nil where no HTTP is served
 	watch        *alerts.Watch
 	server       *server.Server
-	monitor      *server.Server // health and metrics separate from the API; nil: none
+	monitor      *server.Server // health and metrics separate from the API; nil if none
 	working      atomic.Bool    // workers handle tasks
 	inlet        *smtpd.Inlet
 	bounces      *feedback.Bounces
 	unsubscribe  *unsubscribe.Service
 	senders      *senders.Proofs
-	bounceInlet  *smtpd.Inlet // for returned mail; nil: none
+	bounceInlet  *smtpd.Inlet // for returned mail; nil if none
 }
 
 // New builds Postroom from its settings. On an error it closes everything opened so far.

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// maxMemory returns how many bytes of data the embedded Redis may have; 0: any number.
+// maxMemory returns how many bytes of data the embedded Redis may have; 0 means any number.
 func (a *App) maxMemory() int64 {
 	m := a.cfg.Redis.MaxMemory
 	if m.Share == 0 || a.cfg.Redis.URL != "" {

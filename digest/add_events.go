@@ -219,7 +219,7 @@ func (b *eventBatch) stopped(ctx context.Context, list []*reader, kinds map[stri
 	return found, nil
 }
 
-// stopping returns why addresses are not mailed; empty: they are. listed is mail of the list of digests.
+// stopping returns why addresses are not mailed; empty if they are. listed is mail of the list of digests.
 func (b *base) stopping(ctx context.Context, account string, addresses []string, listed bool) (
 	[]string, error) {
 	q := suppression.Question{Account: account, Addresses: addresses}

@@ -15,7 +15,7 @@ type planned struct {
 	categories       []string          // whose events are mailed; none: nothing now
 	lasts            map[string]string // fields of the recipient to be set with it; empty: removed
 	due              time.Time         // when the period was due, in the zone of now; zero: as it was planned
-	later            time.Time         // when it is due instead; zero: never
+	later            time.Time         // when it is due instead; zero means never
 	reason           string            // why its events are dropped instead
 }
 

@@ -34,7 +34,7 @@ type Parts struct {
 	Mailing          func(context.Context, outbox.Shared) (*outbox.Mailing, error)
 	// Account returns an error if there is no such account.
 	Account func(ctx context.Context, account string) error
-	// Room checks the quota of an account: the events that wait. Nil: there is none.
+	// Room checks the quota of an account: the events that wait. Nil if there is none.
 	Room suppression.Room
 	// HasTemplate reports whether there is a stored template that an account may use.
 	HasTemplate func(ctx context.Context, account, template string) (bool, error)
@@ -44,28 +44,28 @@ type Parts struct {
 
 // Options are the settings. The zero value of a field means its default, unless it says something else.
 type Options struct {
-	Workers     int           // runs that this process works on at once; 0: it works on none
-	Cap         int           // lines of a mail; 0: 50
-	CapCategory int           // lines of a category in a mail of several; 0: 10
+	Workers     int           // runs that this process works on at once; 0 if it works on none
+	Cap         int           // lines of a mail; defaults to 50
+	CapCategory int           // lines of a category in a mail of several; defaults to 10
 	Keep        int           // events of a category of a recipient that are kept one by one; 0: 1,000
-	Retention   time.Duration // of events that wait, and of runs; 0: 90 days
-	Stagger     time.Duration // mail of recipients is spread over this time; 0: not at all
+	Retention   time.Duration // of events that wait, and of runs; defaults to 90 days
+	Stagger     time.Duration // mail of recipients is spread over this time; 0 if not at all
 	Grace       time.Duration // what is due within this time is sent before a change of preferences; 0: nothing
-	Gap         time.Duration // between immediate mails; 0: none
-	Attempts    int           // of a run; 0: 10
+	Gap         time.Duration // between immediate mails; 0 if none
+	Attempts    int           // of a run; defaults to 10
 	Drop        bool          // events of a run that failed are dropped; false: they return into the next one
 	Threads     bool          // mail programs show the mails of a schedule as one conversation
-	Lease       time.Duration // of a run at work; 0: 20 seconds
+	Lease       time.Duration // of a run at work; defaults to 20 seconds
 	Mode        string        // of recipients and kinds without a preference; "": daily
 	Hour        int           // of preferences without one; 0 is midnight
 	Lane        api.Lane      // "": bulk
 	// ServiceURL returns the public address; nil: none, and mail has no links to leave.
 	ServiceURL func() string
-	FeedURL    string // the whole feed of a recipient, with {recipient} for the id; "": none
+	FeedURL    string // the whole feed of a recipient, with {recipient} for the id; "" if none
 
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
-	Now      func() time.Time      // nil: time.Now
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
+	Now      func() time.Time      // defaults to time.Now
 }
 
 func (o Options) withDefaults() Options {
@@ -149,7 +149,7 @@ const listPrefix = "digest."
 // defaultAccount is the account of requests that name none.
 const defaultAccount = "default"
 
-// requestAccount returns the account of a request. bound is that of the token; empty: it may use any.
+// requestAccount returns the account of a request. bound is that of the token; empty if it may use any.
 func (b *base) requestAccount(ctx context.Context, bound, given string) (string, error) {
 	switch {
 	case given == "" && bound == "":

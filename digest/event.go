@@ -147,7 +147,7 @@ type incoming struct {
 	at          int // its place in the request
 	event       api.DigestEvent
 	line        line
-	key         string // of 8 bytes; empty: it has no key
+	key         string // of 8 bytes; empty if it has no key
 	fingerprint string // of 8 bytes
 }
 

@@ -173,7 +173,7 @@ func (w *wanted) look(now time.Time, category string) {
 }
 
 // work is a worker that looks at a time. It returns the period of the mail that it makes and the lines of
-// that; "": it makes none, as nothing is due, or quiet hours began meanwhile.
+// that; "" if it makes none, as nothing is due, or quiet hours began meanwhile.
 func (w *wanted) work(now time.Time) (period string, lines map[string]*line) {
 	if len(w.waiting) == 0 || w.due.After(now) {
 		return "", nil
@@ -331,7 +331,7 @@ func liked(category string) string {
 	return "others"
 }
 
-// next returns when the next mail is due; zero: none is.
+// next returns when the next mail is due; zero if none is.
 func (h *heldout) next() (next time.Time) {
 	for _, one := range h.readers {
 		for _, w := range one {

@@ -69,7 +69,7 @@ func (w *worker) measure(ctx context.Context) {
 type State struct {
 	Planned int           // schedules for which something waits
 	Open    int           // runs at work
-	Late    time.Duration // of the oldest that is due; 0: none is
+	Late    time.Duration // of the oldest that is due; 0 if none is
 }
 
 // State returns what waits and works.

@@ -23,7 +23,7 @@ import (
 type lossy struct {
 	mu    sync.Mutex
 	dice  *rand.Rand
-	share float64 // of calls that fail; 0: none
+	share float64 // of calls that fail; 0 if none
 }
 
 var errLost = errors.New("read tcp: i/o timeout")

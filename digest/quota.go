@@ -104,7 +104,7 @@ func (r *Recipients) waitingOf(ctx context.Context, account string, ids []string
 		return 0, err
 	}
 	for i := range lens {
-		n, _ := older[i].Int() // 0: there are none
+		n, _ := older[i].Int() // 0 if there are none
 		total += n + int(lens[i].Val())
 	}
 	return total, nil

@@ -15,7 +15,7 @@ import (
 // Reader is a recipient as a page shows it, on which readers choose themselves.
 type Reader struct {
 	Recipient string // id
-	Name      string // empty: not known
+	Name      string // empty if not known
 	TZ        string // time zone that is used
 	Zone      *time.Location
 	Choices   []Choice // by category; the last is of all others
@@ -32,7 +32,7 @@ type Choice struct {
 	Own        bool        // the recipient has it for this category itself
 	Words      string      // the preference as a part of a sentence, such as: every day at 08:00
 	Times      []time.Time // the next three times at which events would be mailed; one if at once, none if never
-	Next       time.Time   // when an event that comes now would be mailed; zero: never
+	Next       time.Time   // when an event that comes now would be mailed; zero means never
 	Now        bool        // that is at once
 }
 

@@ -17,11 +17,11 @@ import (
 // recipient is a reader as it is stored.
 type recipient struct {
 	readerKey
-	version                 string // empty: there is none yet
+	version                 string // empty if there is none yet
 	email, name, locale, tz string
 	preferences             map[string]api.DigestPreference
 	quietHours              []api.DigestQuiet
-	paused                  time.Time // nothing is mailed before; zero: not paused
+	paused                  time.Time // nothing is mailed before; zero if not paused
 	created, updated        time.Time
 
 	lasts      map[string]string // last period by mode and category, as the fields last:…
@@ -94,7 +94,7 @@ func (r *recipient) settle() {
 // last returns the last period that a category had in a mode.
 func (r *recipient) last(mode, category string) string { return r.lasts[mode+":"+category] }
 
-// lastMail returns when a category was mailed at once; zero: never.
+// lastMail returns when a category was mailed at once; zero means never.
 func (r *recipient) lastMail(category string) time.Time {
 	at, _ := time.Parse(instant, r.last(immediate, category))
 	return at

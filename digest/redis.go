@@ -116,7 +116,7 @@ type held struct {
 	fence  string
 }
 
-// run returns the id of the run that is held; empty: it has none yet.
+// run returns the id of the run that is held; empty if it has none yet.
 func (h held) run() string {
 	id, ok := strings.CutPrefix(h.member, "run ")
 	if !ok {

@@ -177,7 +177,7 @@ func (b *base) begin(ctx context.Context, member, fence string, r *recipient, p 
 	return id, answer, redisdb.Failed(err, "begin the digest of %s", r.readerKey)
 }
 
-// whyNot returns why a recipient is not mailed about categories; empty: it is.
+// whyNot returns why a recipient is not mailed about categories; empty if it is.
 func (b *base) whyNot(ctx context.Context, r *recipient, categories []string) (string, error) {
 	if r.email == "" {
 		return noAddress, nil

@@ -42,7 +42,7 @@ type mails struct {
 	byKey map[string]int
 	fail  error      // of the next submits
 	mute  bool       // the next submits are accepted, and their answers lost
-	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil: none
+	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil if none
 	dead  map[string]bool
 	held  map[string]bool // keys that are blocked
 }

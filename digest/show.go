@@ -119,7 +119,7 @@ func (b *base) counts(ctx context.Context, one *recipient) (map[string]int, erro
 		return nil, redisdb.Failed(err, "count the events of %s", one.readerKey)
 	}
 	for i, category := range one.categories {
-		n, _ := older[i].Int() // 0: there are none
+		n, _ := older[i].Int() // 0 if there are none
 		if n += int(lens[i].Val()); n > 0 {
 			counts[strings.TrimPrefix(category, urgentCategory)] += n
 		}

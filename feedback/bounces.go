@@ -17,8 +17,8 @@ import (
 // BounceOptions are the addresses that bounces come to. The zero value accepts none over SMTP.
 type BounceOptions struct {
 	Domain   string                // of return paths with a token; empty: mail to them is not expected
-	Address  string                // for bounces of mail whose return path a relay rewrote; empty: none
-	Registry prometheus.Registerer // nil: nothing is counted
+	Address  string                // for bounces of mail whose return path a relay rewrote; empty if none
+	Registry prometheus.Registerer // nil if nothing is counted
 }
 
 // Bounces reads mail that came back: bounces, delays, complaints, and mail that looks like them. It is safe
@@ -76,7 +76,7 @@ const (
 type Outcome struct {
 	Result     Result
 	Proof      Proof
-	MessageID  string   // Postroom's id of the message; empty: unknown
+	MessageID  string   // Postroom's id of the message; empty if unknown
 	Recipients []string // of that message, one fact each
 }
 

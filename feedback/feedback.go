@@ -85,16 +85,16 @@ type Options struct {
 	// Wait waits until a provider may be asked again, or ctx ends; nil: by the clock.
 	Wait func(ctx context.Context, d time.Duration)
 
-	// Pace returns the messages a second of this process; nil: it never pauses. See package search.
+	// Pace returns the messages a second of this process; nil if it never pauses. See package search.
 	Pace func() float64
 
 	// Transport is for the requests to SNS. Nil: certificates are fetched as provider.Options says; one that
 	// reaches public addresses only confirms subscriptions.
 	Transport http.RoundTripper
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is measured
-	Now      func() time.Time      // nil: time.Now
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is measured
+	Now      func() time.Time      // defaults to time.Now
 }
 
 const (

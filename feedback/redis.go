@@ -181,13 +181,13 @@ func (f *Feedback) bind(ctx context.Context, token, digest string, until time.Ti
 
 // progress is the state of the reconciliation with a source.
 type progress struct {
-	Position time.Time // everything before is in the inbox; zero: nothing was read yet
+	Position time.Time // everything before is in the inbox; zero if nothing was read yet
 	Ran      time.Time // when it last ended
 	Events   int64     // events of the last run
 	Broken   int64     // of these, unreadable
 	Error    string    // empty: the last run succeeded
 	Note     string    // what the source can't tell; empty: nothing
-	Resume   time.Time // the provider asked for nothing before; zero: it didn't
+	Resume   time.Time // the provider asked for nothing before; zero if it didn't
 }
 
 func (s store) progress(ctx context.Context, source string) (progress, error) {

@@ -261,7 +261,7 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 		name             string
 		topic, subscribe string
 		status           int
-		kind             fault.Kind // empty: it is confirmed
+		kind             fault.Kind // empty if it is confirmed
 		visits           int
 	}{
 		{"a topic of ours", testTopic, visit, 200, "", 1},

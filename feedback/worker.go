@@ -29,11 +29,11 @@ const (
 // item is an entry that is being applied.
 type item struct {
 	entry
-	// the recipients of its message, by the log or a proof; nil: not read, or unknown
+	// the recipients of its message, by the log or a proof; nil if not read, or unknown
 	sent   *outbox.Addressed
 	proof  string  // by the reference that found its message
 	ours   bool    // found by a reference that Postroom wrote itself
-	result outcome // empty: not settled yet
+	result outcome // empty if not settled yet
 }
 
 // outcome is the result of a fact, as it is counted.

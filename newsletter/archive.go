@@ -60,7 +60,7 @@ type archived struct {
 type ArchiveRow struct {
 	Campaign string
 	Title    string // its subject
-	Summary  string // its preview text, else the beginning of its text; empty: it has neither
+	Summary  string // its preview text, else the beginning of its text; empty if it has neither
 	Began    time.Time
 	Ended    time.Time
 }
@@ -76,9 +76,9 @@ type ArchivePage struct {
 type ArchivedMail struct {
 	ArchiveRow
 	List   *audience.List
-	HTML   string // empty: it has text only
+	HTML   string // empty if it has text only
 	Text   string
-	Locale string // empty: not known
+	Locale string // empty if not known
 }
 
 // noArchive is about all that is not shown, whatever the reason.

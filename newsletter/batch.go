@@ -149,7 +149,7 @@ func (b *batch) sendAll(ctx, work context.Context, people []uint32) {
 
 // send mails one person, and records what came of it. Directly before each attempt the person is looked at
 // again. Whose turn it is not any more is left for the next scan. version is that of the suppressions right
-// now; empty: it is to be asked. It returns the one that came with the record.
+// now; empty if it is to be asked. It returns the one that came with the record.
 func (b *batch) send(ctx, work context.Context, ordinal uint32, version string) string {
 	had := b.scan.reservations.take()
 	_, offset := sendlog.ChunkOf(ordinal)

@@ -23,7 +23,7 @@ type Facts struct {
 // Facts returns the recorder of facts.
 func (c *Campaigns) Facts() *Facts { return &Facts{Facts: c.Outbox.Facts, campaigns: c} }
 
-// about returns whom a message of a campaign went to; nil: it is of none.
+// about returns whom a message of a campaign went to; nil if it is of none.
 func (c *Campaigns) about(ctx context.Context, messageID string) (*recipient, error) {
 	id, ok := outbox.ReadCampaignID(messageID)
 	if !ok || id.Campaign == 0 || id.Run == 0 {

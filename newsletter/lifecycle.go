@@ -50,7 +50,7 @@ func (c *Campaigns) Send(ctx context.Context, bound, id string, s api.CampaignSt
 	return c.begin(ctx, one, api.CampaignResend{})
 }
 
-// startAt reads when a campaign is to begin; zero: now.
+// startAt reads when a campaign is to begin; zero means now.
 func (c *Campaigns) startAt(one *campaign, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -284,7 +284,7 @@ func (c *Campaigns) hold(ctx context.Context, one *campaign, reason, detail stri
 
 // transition changes the state of a campaign from one of some. A campaign that has the state stays as it is,
 // and so does one whose permission is another than the caller looked at: it was resumed since, or begun
-// again. 0: any.
+// again. 0 means any.
 func (c *Campaigns) transition(ctx context.Context, bound, id string, permission int, to, reason, detail,
 	what string, from ...string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
@@ -314,7 +314,7 @@ func (c *Campaigns) transition(ctx context.Context, bound, id string, permission
 	return c.turned(ctx, id, one, err)
 }
 
-// eventOf returns the event about a new state; empty: there is none.
+// eventOf returns the event about a new state; empty if there is none.
 func eventOf(state string) event.Type {
 	switch state {
 	case api.CampaignPaused:

@@ -38,7 +38,7 @@ type letter struct {
 
 // try is an attempt of a letter.
 type try struct {
-	reply    string // of the relay; empty: it accepted the mail
+	reply    string // of the relay; empty if it accepted the mail
 	direct   bool   // not by the outbox
 	dot      bool   // the final dot was written
 	took     bool   // the relay has the mail

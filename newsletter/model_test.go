@@ -98,8 +98,8 @@ type model struct {
 
 	state   string // of the campaign, as it was seen last
 	runs    []*started
-	halted  int    // since when the campaign is paused or cancelled; 0: it may not be
-	subject string // that all mail has which begins from now on; empty: not known
+	halted  int    // since when the campaign is paused or cancelled; 0 if it may not be
+	subject string // that all mail has which begins from now on; empty if not known
 	edited  int    // since when
 	edits   int
 	expired int // when all leases were ended last

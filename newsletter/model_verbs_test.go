@@ -172,7 +172,7 @@ func (m hand) anybody() *person {
 	return rapid.SampledFrom(some).Draw(m.rt, "person")
 }
 
-// anyLetter picks a letter that the relay accepted, or one that it did not; nil: there is none.
+// anyLetter picks a letter that the relay accepted, or one that it did not; nil if there is none.
 func (m hand) anyLetter(accepted bool) *letter {
 	var some []string
 	for id, l := range m.letters {

@@ -45,21 +45,21 @@ type Parts struct {
 
 // Options are the settings. The zero value of a field means its default.
 type Options struct {
-	Workers        int           // batches that this process works on at once; 0: it sends none
-	Connections    int           // mails of a batch under way at once; 0: 10
-	InFlight       int           // deferred messages of a run beyond which its scan waits; 0: 10,000
-	Expire         time.Duration // a start that comes later than this is held; 0: 24 hours
+	Workers        int           // batches that this process works on at once; 0 if it sends none
+	Connections    int           // mails of a batch under way at once; defaults to 10
+	InFlight       int           // deferred messages of a run beyond which its scan waits; defaults to 10,000
+	Expire         time.Duration // a start that comes later than this is held; defaults to 24 hours
 	ResendInDoubt  bool          // people whom a crash caught at the dot are mailed again
 	HoldAfter      int           // people before rates of bounces, complaints and faults count; 0: 500
-	HoldBounces    float64       // share of bounced people that holds a run; 0: never
+	HoldBounces    float64       // share of bounced people that holds a run; 0 means never
 	HoldComplaints float64       // of those that got it
 	HoldFaults     float64       // of mails that could not be written
 	Archived       bool          // the event stream is archived: it has the events that no webhook gets, too
 
-	ServiceURL func() string         // public address; nil: none
-	Logger     *slog.Logger          // nil: no log
-	Registry   prometheus.Registerer // nil: no metrics
-	Now        func() time.Time      // nil: time.Now
+	ServiceURL func() string         // public address; nil if none
+	Logger     *slog.Logger          // nil means no log
+	Registry   prometheus.Registerer // nil means no metrics
+	Now        func() time.Time      // defaults to time.Now
 }
 
 func (o Options) withDefaults() Options {

@@ -154,7 +154,7 @@ func (p *reservations) due(now time.Time) (most int, next, opens time.Time, why 
 	return max(1, most), now, now, ""
 }
 
-// take returns the earliest reservation; empty: there is none. keep leaves one.
+// take returns the earliest reservation; empty if there is none. keep leaves one.
 func (p *reservations) take() limits.Reservation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +222,7 @@ func (b *batch) noRoom(ctx context.Context, err error) {
 	b.scan.rest(b.c.opts.Now().Add(pause), why)
 }
 
-// noteQuota notes which quota has no room; empty: all have.
+// noteQuota notes which quota has no room; empty if all have.
 func (s *scan) noteQuota(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -219,7 +219,7 @@ type sample struct {
 }
 
 // write writes the mail to people, and finds what they lack. It returns one of the mails, and what is wrong
-// with any of them; nil: there is none.
+// with any of them; nil if there is none.
 func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []audience.Person) (*sample,
 	error) {
 	missing, captive := map[string]bool{}, map[string]bool{}

@@ -47,7 +47,7 @@ func (c *Campaigns) read(ctx context.Context, s *scan, chunk, size int) error {
 }
 
 // reread returns those people of a chunk whose turn it is now, as they are now, and when to look again at the
-// others; zero: never.
+// others; zero means never.
 func (c *Campaigns) reread(ctx context.Context, s *scan, chunk int, ordinals []uint32) ([]audience.Person,
 	time.Time, error) {
 	s.mu.Lock()
@@ -61,7 +61,7 @@ func (c *Campaigns) reread(ctx context.Context, s *scan, chunk int, ordinals []u
 }
 
 // whoseTurn returns the people of a chunk to whom the run goes now, and when to look again at others;
-// zero: never.
+// zero means never.
 func (c *Campaigns) whoseTurn(ctx context.Context, s *scan, chunk int, people []audience.Person) (
 	due []audience.Person, again time.Time, err error) {
 	if err := c.readSets(ctx, s, chunk); err != nil {
@@ -210,7 +210,7 @@ func (b *batch) ask(ctx context.Context, version string, people []audience.Perso
 
 // look returns the person as they are now, with the suppression that stops the mail, or nil. The person is
 // read again if that was long ago, and asked about again if somebody was suppressed since. nil: it is not the
-// person's turn any more. version is that of the suppressions right now; empty: it is asked.
+// person's turn any more. version is that of the suppressions right now; empty if it is asked.
 func (m *marks) look(ctx context.Context, version string) (_ *audience.Person, _ *suppression.Entry,
 	err error) {
 	b := m.b

@@ -69,7 +69,7 @@ var recipientStates = []string{"sending", "sent", "deferred", "suppressed", "uns
 const readPeople = 500
 
 // eachRecipient calls fn for the recipients of a run from an ordinal on, until it returns false. It returns
-// the ordinal to go on from; 0: there are no more.
+// the ordinal to go on from; 0 if there are no more.
 func (c *Campaigns) eachRecipient(ctx context.Context, one *campaign, run sendlog.Run,
 	q api.CampaignRecipientQuery, from uint32, fn func(api.CampaignRecipient) bool) (uint32, error) {
 	end := one.Runs[run.Number-1].End
@@ -99,7 +99,7 @@ func (c *Campaigns) eachRecipient(ctx context.Context, one *campaign, run sendlo
 }
 
 // someRecipients calls fn for recipients of a chunk. It returns the ordinal after the one for which fn
-// returned false; 0: it never did.
+// returned false; 0 if it never did.
 func (c *Campaigns) someRecipients(ctx context.Context, one *campaign, run sendlog.Run,
 	q api.CampaignRecipientQuery, chunk int, offsets []int, fn func(api.CampaignRecipient) bool) (uint32,
 	error) {

@@ -31,7 +31,7 @@ type stored struct {
 	PendingEvents []pendingEvent    `json:"pendingEvents,omitempty"` // events that are to be emitted
 	// a caller who is bound to the account wrote or started it, so it names only the account's senders
 	Bound bool `json:"bound,omitempty"`
-	// of the token that started it: the id by which its quota is counted, and that quota; nil: it has none
+	// of the token that started it: the id by which its quota is counted, and that quota; nil if it has none
 	Token      string          `json:"token,omitempty"`
 	TokenQuota *api.TokenQuota `json:"tokenQuota,omitempty"`
 }
@@ -140,7 +140,7 @@ func (c *Campaigns) known(ctx context.Context, id string) (*campaign, error) {
 	return one, err
 }
 
-// numbered returns the campaign of a number; nil: there is none.
+// numbered returns the campaign of a number; nil if there is none.
 func (c *Campaigns) numbered(ctx context.Context, number uint32) (*campaign, error) {
 	field := strconv.FormatUint(uint64(number), 10)
 	id, ok, err := c.byNo.Get(ctx, field, time.Now(), func(ctx context.Context) (string, bool, error) {

@@ -45,7 +45,7 @@ type scan struct {
 	paid         int           // mails that its rate allows now
 	ahead        []time.Time   // when it allows more: each time those of a turn
 	reservations *reservations // in the limits of its account and its relays
-	failed       time.Time     // since when the relay is in trouble; zero: it is not
+	failed       time.Time     // since when the relay is in trouble; zero if it is not
 	chunks       int
 	first        int               // chunk that it began with
 	passed       int               // chunks that it is through with

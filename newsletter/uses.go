@@ -35,7 +35,7 @@ func usesOf(one *campaign, kind string) []string {
 
 // InUse returns the fault of deleting a list, segment, template, account, gateway or other campaign that a
 // campaign needs which is scheduled, being sent, paused or held: Conflict, with the campaigns in its details.
-// nil: none does.
+// nil if none does.
 func (c *Campaigns) InUse(ctx context.Context, kind, id string) error {
 	ids, err := c.DB.Client().SMembers(ctx, liveKey()).Result()
 	if err != nil {

@@ -114,7 +114,7 @@ func lot(campaign, ordinal uint32) float64 {
 	return rand.New(rand.NewPCG(uint64(campaign), uint64(ordinal))).Float64()
 }
 
-// nameOf returns the id of the variant that a person gets; empty: there are none, or it is not decided.
+// nameOf returns the id of the variant that a person gets; empty if there are none, or it is not decided.
 func (s *stored) nameOf(run int, ordinal uint32) string {
 	if i := s.variantOf(run, ordinal); i >= 0 && i < len(s.Variants) {
 		return s.Variants[i].Variant

@@ -33,8 +33,8 @@ func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// progress records the result of a transaction, if the message needs more of them for its other recipients.
-// So a crash between two transactions sends nobody the message twice.
+// progress records the result of a transaction if the message needs more of them for its other recipients, so
+// that no one gets the message twice after a crash between two transactions.
 func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.RecipientResult) error {
 	now := d.clock.Now()
 	st, sent, response := c.delivered(done)
@@ -294,13 +294,13 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	return d.verdict(dec)
 }
 
-// verdict is what the queue is told of a decision.
+// verdict returns the queue's verdict for a decision.
 func (d *Delivery) verdict(dec decision) queue.Verdict {
 	switch dec.outcome {
 	case sent:
 		return queue.Done()
 	case suppressed:
-		return queue.Drop() // it is no completed job
+		return queue.Drop() // it is not a completed job
 	case failed, dropped:
 		return queue.Bury(dec.summary())
 	case released:
@@ -312,7 +312,7 @@ func (d *Delivery) verdict(dec decision) queue.Verdict {
 	}
 }
 
-// events are the events of the decision. Their gateway is that of the last relay asked.
+// events returns the decision's events. Their gateway is the last relay asked.
 func (d *decision) events(c *claim) (changeEvents, error) {
 	events := c.envelope.events(d.at)
 	add := func(t event.Type, data any, which []int) error {

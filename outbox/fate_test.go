@@ -16,7 +16,7 @@ import (
 // one), or the writing of a final dot. The context of the operation carries it.
 type fate struct {
 	at   int  // the step, counted from 0
-	what blow // empty: no fault
+	what blow // empty means no fault
 	part int  // where a pipeline is cut in two
 
 	steps   int

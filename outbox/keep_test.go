@@ -113,7 +113,7 @@ func TestContentIsNotKept(t *testing.T) {
 		o    Options
 		to   []string
 		end  func(t *testing.T, b *bundle, id string)
-		says string // "": there is no entry in the log
+		says string // "" if there is no entry in the log
 	}{
 		"the setting is off": {Options{}, nil, deliver, "not kept after sending (outbox.keepcontent)"},
 		"it was cancelled": {on, nil, func(t *testing.T, b *bundle, id string) {

@@ -66,7 +66,7 @@ type model struct {
 // handed is one message, as its client sees it.
 type handed struct {
 	req    api.SubmitRequest
-	id     string   // as answered last; empty: no answer came
+	id     string   // as answered last; empty means no answer came
 	queued []string // its messages, by their first events: more than one if the first ones were taken back
 }
 

@@ -66,7 +66,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	return nil
 }
 
-// calibrateEvery is how often the clock is compared with that of Redis, even if there is nothing to sweep.
+// calibrateEvery is how often the clock is compared with Redis' clock, even if there is nothing to sweep.
 const calibrateEvery = 5 * time.Second
 
 // repeat calls step every so often until ctx ends.

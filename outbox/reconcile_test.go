@@ -29,7 +29,7 @@ func stateOf(t *testing.T, b *bundle, id string) string {
 	return state
 }
 
-// oneIn brings a message into a state: waiting, scheduled, active or failed; "": no message.
+// oneIn brings a message into a state: waiting, scheduled, active or failed; "" means no message.
 func oneIn(t *testing.T, b *bundle, state string) string {
 	t.Helper()
 	if state == "" {

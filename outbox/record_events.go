@@ -19,7 +19,7 @@ type pastEvent struct {
 	// number of the attempt in the log; 0: the event comes from no attempt
 	Attempt int    `json:"attempt,omitempty"`
 	Reason  string `json:"reason,omitempty"`
-	Until   int64  `json:"until,omitempty"` // end of a wait, in Unix milliseconds; 0: it has not ended
+	Until   int64  `json:"until,omitempty"` // end of a wait, in Unix milliseconds; 0 if it has not ended
 }
 
 // waited is a wait for a limit, a connection, the account, or the end of a pause. No endpoint gets it. Waits
@@ -96,7 +96,7 @@ func (s *status) lastWait() *pastEvent {
 type changeEvents struct {
 	account  string
 	at       time.Time
-	campaign *CampaignMail // of the message; nil: none
+	campaign *CampaignMail // of the message; nil if none
 	trace    string        // of the message, as its envelope has it
 	lines    []string
 	past     []pastEvent
@@ -172,11 +172,11 @@ type Fact struct {
 	// queueId of the message; empty: the fact is about no message, and Account gets the event
 	MessageID string `json:"messageId,omitempty"`
 	Recipient string `json:"recipient,omitempty"` // address; empty: see Index
-	// of the recipient in the envelope, if Recipient is empty; negative: unknown
+	// of the recipient in the envelope, if Recipient is empty; negative if unknown
 	Index   int         `json:"index,omitempty"`
 	At      time.Time   `json:"at,omitzero"` // when it happened; zero, or in the future: now
 	Details event.Later `json:"details"`
 
-	// of the message; nil: it is of none, or known to the outbox
+	// of the message; nil if it is of none, or known to the outbox
 	Campaign *CampaignMail `json:"-"`
 }

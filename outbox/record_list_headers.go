@@ -19,7 +19,7 @@ import (
 // to Postroom that count clicks, and the pixel that counts opens. They contain the message's id. So a message
 // with additions is rendered at each attempt: from its shared content, or from the submitted raw message.
 type additions struct {
-	ListID string `json:"list,omitempty"` // mailing list whose unsubscribes count; empty: none
+	ListID string `json:"list,omitempty"` // mailing list whose unsubscribes count; empty if none
 	Opens  bool   `json:"opens,omitempty"`
 	Clicks bool   `json:"clicks,omitempty"`
 

@@ -43,9 +43,9 @@ type envelope struct {
 	Bound bool `json:"bound,omitempty"`
 	// of a bound one: what its header names as authors and senders, other than From
 	Named []string `json:"named,omitempty"`
-	// of the mail of a campaign; nil: it is of none
+	// of the mail of a campaign; nil if it is of none
 	Campaign *CampaignMail `json:"campaign,omitempty"`
-	// carrier of its trace (package traces); empty: it has none
+	// carrier of its trace (package traces); empty if it has none
 	Trace string `json:"trace,omitempty"`
 	gateways.Path
 	additions
@@ -57,7 +57,7 @@ type envelope struct {
 type status struct {
 	Recipients []recipient   `json:"recipients"`
 	Log        []api.Attempt `json:"log,omitempty"`
-	Last       *lastError    `json:"last,omitempty"` // of the last attempt; nil: it succeeded
+	Last       *lastError    `json:"last,omitempty"` // of the last attempt; nil if it succeeded
 	Lost       *lastError    `json:"lost,omitempty"` // of the recipient that was given up last
 	Events     []pastEvent   `json:"events,omitempty"`
 	Doubt      *remembered   `json:"doubt,omitempty"` // an open one that its provider remembers
@@ -101,7 +101,7 @@ const (
 type lastError struct {
 	Message string `json:"message"`
 	Code    string `json:"code"`
-	SMTP    int    `json:"smtp,omitempty"`    // reply code; 0: there was no reply
+	SMTP    int    `json:"smtp,omitempty"`    // reply code; 0 if there was no reply
 	Account bool   `json:"account,omitempty"` // the account was refused, not the message
 }
 
@@ -126,7 +126,7 @@ func (s status) having(state string) []int {
 }
 
 // fault is the error to show of a message in a state: that of a lost recipient if the message failed, even if
-// the last attempt succeeded for the others; else that of the last attempt. nil: there is none.
+// the last attempt succeeded for the others; else that of the last attempt. nil if there is none.
 func (s status) fault(state string) *lastError {
 	if state == stateFailed {
 		return cmp.Or(s.Lost, s.Last)
@@ -207,13 +207,13 @@ type CampaignMail struct {
 // Turn is what a campaign says, directly before an attempt, of a message that was enqueued for it. The
 // zero value means that the message goes as it is stored. See Mailing.Turn.
 type Turn struct {
-	Until  time.Time // it waits until then; zero: it does not
+	Until  time.Time // it waits until then; zero if it does not
 	Reason string    // why it waits, or why it must not be sent any more
 	Over   bool      // it must not be sent any more
 
 	envelope envelope // as the campaign has it now, like the gateway
 	gateway  string
-	write    writer // nil: it goes as it is stored
+	write    writer // nil if it goes as it is stored
 }
 
 // writer writes a message as its mailing says, of a date and as an account that may have changed since, and
@@ -246,7 +246,7 @@ func (c *CampaignMail) Quiet(kind event.Type) bool {
 // unlogged reports whether a message enters no log.
 func (c *CampaignMail) unlogged() bool { return c != nil && !c.KeepLog }
 
-// of returns what events about a message say of its campaign; nil: it is of none.
+// of returns what events about a message say of its campaign; nil if it is of none.
 func (c *CampaignMail) of() *event.Campaign {
 	if c == nil {
 		return nil

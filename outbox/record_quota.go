@@ -17,7 +17,7 @@ import (
 // quota is what an account, or a token, may have waiting and hand in on a day.
 type quota struct {
 	account, token string // one of both
-	limit          used   // zero: any number
+	limit          used   // zero means any number
 }
 
 // used is what of it is used.
@@ -42,7 +42,7 @@ func quotasOf(account string, q accounts.Quota, token string, of *api.TokenQuota
 	return all
 }
 
-// tokenOf returns the id of the token among quotas; "": there is none.
+// tokenOf returns the id of the token among quotas; "" if there is none.
 func tokenOf(quotas []quota) string {
 	for _, q := range quotas {
 		if q.token != "" {

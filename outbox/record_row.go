@@ -125,7 +125,7 @@ type row struct {
 	id        string
 	partition int
 	state     string // of an ended message: its result
-	ended     int64  // 0: it is live
+	ended     int64  // 0 if it is live
 	fence     string
 	epoch     string // of its task
 	lane      api.Lane

@@ -16,7 +16,7 @@ import (
 // sealer seals what is stored of the bodies of mail, and opens it. What is sealed is recognized by its first
 // byte, so processes that seal and others that do not can share one Redis. The zero value does neither.
 type sealer struct {
-	ring    *seal.Ring // nil: nothing is opened
+	ring    *seal.Ring // nil if nothing is opened
 	sealing bool
 	hashing [][]byte // keys of hashes, that of the current secret first
 }

@@ -54,7 +54,7 @@ var senderKeys = map[string]string{
 	"Resent-Sender": "headers.Resent-Sender",
 }
 
-// checkGateway returns Forbidden unless an account may send through a gateway; empty: none is named.
+// checkGateway returns Forbidden unless an account may send through a gateway; empty if none is named.
 func (s *store) checkGateway(account accounts.Sender, gateway string) error {
 	return s.metrics.refused("gateway", account.CheckGateway(gateway))
 }

@@ -94,7 +94,7 @@ func (s *sharedContents) prepare(ctx context.Context, c render.Content) (*shared
 // recentMost bounds a content in recent, in bytes.
 const recentMost = 64 << 10
 
-// prepared returns what was prepared of the same content; nil: that was long ago.
+// prepared returns what was prepared of the same content; nil if that was long ago.
 func (s *sharedContents) prepared(c render.Content) *sharedContent {
 	s.mu.Lock()
 	recent := s.recent

@@ -94,7 +94,7 @@ type wakeup struct {
 	ID    string // of the message
 	Lane  api.Lane
 	Epoch string
-	Due   time.Time // zero: now
+	Due   time.Time // zero means now
 }
 
 // enqueue queues the tasks of messages in one round trip. If that fails, the sweeper tries again.

@@ -390,7 +390,7 @@ func (s *story) must(err error) {
 type scriptedSender struct {
 	clock   *testkit.Clock
 	replies map[string]string
-	portion int // recipients in a transaction; 0: all
+	portion int // recipients in a transaction; 0 means all
 	got     func(m smtpsend.Message)
 	full    time.Time     // until then a limit is reached
 	of      string        // the destination whose limit it is; empty: the relay's
@@ -398,7 +398,7 @@ type scriptedSender struct {
 	crowded time.Time     // until then all connections are taken
 	host    string        // of the relay; empty: relay.test:25
 	path    gateways.Path // of the last message
-	instead string        // relay that serves instead of one that does not answer; empty: all do
+	instead string        // relay that serves instead of one that does not answer; empty if all do
 
 	refusals map[string]*smtpsend.Error // of recipients, in place of replies
 }

@@ -63,7 +63,7 @@ type archiveView struct {
 	Title   string
 	Text    []string
 	NoIndex bool
-	List    *audience.List // nil: there is none
+	List    *audience.List // nil if there is none
 	Rows    []newsletter.ArchiveRow
 	Newer   string // URL of the page before; empty: this is the first
 	Older   string

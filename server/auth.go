@@ -25,7 +25,7 @@ func grantOf(ctx context.Context) *access.Grant {
 	return g
 }
 
-// boundTo returns the account that the caller is restricted to; empty: none.
+// boundTo returns the account that the caller is restricted to; empty if none.
 func boundTo(ctx context.Context) string { return grantOf(ctx).Account }
 
 // guard admits callers whose token or session has the right to a route. Who is refused is in the audit log.

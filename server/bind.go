@@ -19,12 +19,12 @@ import (
 // the field Body. If Body is a pointer, a request may have no body. Each route has one.
 type inputType struct {
 	params   []param
-	body     shape // nil: there is no body, or it is a mail
+	body     shape // nil if there is no body, or it is a mail
 	mail     bool  // the body is a mail
 	optional bool  // a request may have no body
 	index    []int // of Body
 	queries  []string
-	query    []int // of the whole query, whose names the handler checks; nil: it gets none
+	query    []int // of the whole query, whose names the handler checks; nil if it gets none
 	account  bool  // the account may be in the query, the body, or both
 }
 

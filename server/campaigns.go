@@ -118,7 +118,7 @@ type campaignState struct {
 	Version int        `json:"version"`
 }
 
-// campaignSeen returns what the audit log compares of a campaign; nil: there is none.
+// campaignSeen returns what the audit log compares of a campaign; nil if there is none.
 func campaignSeen(ctx context.Context, all *newsletter.Campaigns, id string) (any, error) {
 	c, err := all.Get(ctx, "", id)
 	return found(campaignState{c.Campaign, c.State, c.Run, c.At, c.Version}, err)

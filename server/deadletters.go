@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/smtpsend/replies"
 )
 
-// knownReason refuses a reason that no explanation has. Empty: none was given.
+// knownReason refuses a reason that no explanation has. Empty if none was given.
 func knownReason(reason string) error {
 	if reason != "" && !replies.Known(reason) {
 		return invalid("reason", "is not known; GET /v1/dead-letters/reasons lists the reasons of the dead letters")

@@ -39,7 +39,7 @@ var digestNumbers = map[string]struct {
 
 // digestForm is what a reader sent: only fields that are there change something.
 type digestForm struct {
-	recipient  string // empty: all of the address
+	recipient  string // empty means all of the address
 	tz         *string
 	categories map[string]map[string][]string // values by category and field
 }

@@ -30,7 +30,7 @@ type digestWrong struct{ ID, Name, Text string }
 
 // digestReaderView is the form of one recipient.
 type digestReaderView struct {
-	Name, Recipient string // empty: it is the only one
+	Name, Recipient string // empty if it is the only one
 	TZ              string
 	Zone            digestField
 	Rows            []digestRow
@@ -43,7 +43,7 @@ type digestRow struct {
 
 type digestField struct {
 	ID, Name, Label string
-	Wrong           string // id of the text that says what is wrong; empty: nothing is
+	Wrong           string // id of the text that says what is wrong; empty if nothing is
 	Options         []digestOption
 }
 

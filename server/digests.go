@@ -195,7 +195,7 @@ type digestRunState struct {
 	Account string `json:"account"`
 }
 
-// digestSeen returns what the audit log compares of an object of digests; nil: there is none.
+// digestSeen returns what the audit log compares of an object of digests; nil if there is none.
 func digestSeen(ctx context.Context, all *digest.Digests, o api.AuditObject) (any, error) {
 	of := api.DigestAccount{Account: o.Account}
 	switch o.Kind {

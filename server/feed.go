@@ -22,7 +22,7 @@ var errLong = errors.New("a long value")
 // never in memory beside the decoded entries.
 type feed struct {
 	body    io.Reader
-	size    int64        // declared length of the body; negative: unknown
+	size    int64        // declared length of the body; negative if unknown
 	most    int64        // longValue, or less in tests
 	acquire func() error // called when all of a body with a long value was read; see capacity.acquire
 	read    int64        // octets read so far

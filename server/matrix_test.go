@@ -65,7 +65,7 @@ func (w *world) operations(t *testing.T) []route {
 // identity is somebody who calls a route.
 type identity struct {
 	token string
-	grant *access.Grant // nil: 401
+	grant *access.Grant // defaults to 401
 }
 
 // identities makes a token of every kind: none, wrong, expired, each scope, each scope bound to acme and to
@@ -162,7 +162,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// refusal returns the status for who may not call a route; 0: they may.
+// refusal returns the status for who may not call a route; 0 if they may.
 func refusal(r route, g *access.Grant) int {
 	switch {
 	case g == nil:

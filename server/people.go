@@ -109,7 +109,7 @@ func (p peopleRoutes) chooseAccount(ctx context.Context, in *body[api.AccountCho
 	return me, err
 }
 
-// sessionsOf returns whose sessions somebody may see and end; empty: everybody's.
+// sessionsOf returns whose sessions somebody may see and end; empty means everybody's.
 func sessionsOf(g *access.Grant) string {
 	if g.Allows(api.ScopeAdmin) {
 		return ""

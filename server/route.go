@@ -34,7 +34,7 @@ type route struct {
 type right struct {
 	public bool      // no token is needed
 	scope  api.Scope // what the token must be allowed to do
-	or     api.Scope // another scope that is as good; empty: none
+	or     api.Scope // another scope that is as good; empty if none
 	whole  bool      // tokens bound to an account are refused: it is about the whole instance
 	// the scope that a token bound to an account needs instead, because it cannot have scope; empty: scope
 	bound api.Scope

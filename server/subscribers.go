@@ -94,7 +94,7 @@ type subscriberState struct {
 	Lists   []api.Subscription `json:"lists"`
 }
 
-// subscriberSeen returns what the audit log compares of a subscriber; nil: there is none.
+// subscriberSeen returns what the audit log compares of a subscriber; nil if there is none.
 func subscriberSeen(ctx context.Context, all *audience.Subscribers, o api.AuditObject) (any, error) {
 	s, err := all.Get(ctx, "", api.SubscriberAccount{Account: o.Account}, o.ID)
 	return found(subscriberState{s.Account, s.Version, s.Lists}, err)

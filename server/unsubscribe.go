@@ -52,9 +52,9 @@ const (
 type unsubscribeRequest struct {
 	token    string
 	oneClick bool              // of a mail client, not of our pages
-	action   string            // empty: none
+	action   string            // empty if none
 	from     unsubscribe.Scope // empty: that of the mail
-	digests  *digestForm       // nil: it is another form
+	digests  *digestForm       // nil if it is another form
 }
 
 // askUnsubscribe shows the page with one button. It changes nothing, because link scanners, previews and

@@ -27,13 +27,13 @@ type publicView struct {
 	Text   []string
 	Saved  bool // the preferences were just changed
 	Visit  *unsubscribe.Visit
-	Sender string // name and address; empty: unknown
-	List   string // as the page calls it; empty: none
+	Sender string // name and address; empty if unknown
+	List   string // as the page calls it; empty if none
 	Facts  []pageFact
 	Rows   []pageRow
 	Digest *digestView // nil: the visitor gets no digests
 	Button *pageButton
-	More   string // URL of the preferences; empty: no link
+	More   string // URL of the preferences; empty means no link
 }
 
 // pageFact is a line of what a page is about.

@@ -30,7 +30,7 @@ type world struct {
 	parts  *parts
 	client *api.Client // with the admin token
 	http   *http.Client
-	fake   *testapi.Server // of gateway gw1; nil: it is not needed yet
+	fake   *testapi.Server // of gateway gw1; nil if it is not needed yet
 }
 
 // Tokens of the world, by what they may do.

@@ -9,7 +9,7 @@ import (
 
 // Evidence is a refusal to be judged.
 type Evidence struct {
-	Phase      Phase     // empty: unknown, as in most bounces
+	Phase      Phase     // empty if unknown, as in most bounces
 	Code       int       // reply code
 	Enhanced   string    // enhanced code; empty without. It is ignored when its class is not Code's
 	Text       string    // the reply's words, lines joined by a space, without codes
@@ -24,7 +24,7 @@ type Judgement struct {
 	Suppress       bool          // the address is invalid or gone
 	Reconnect      bool          // only the connection was full
 	NewTransaction bool          // only the transaction was full
-	RetryAfter     time.Duration // as the reply asks; 0: it does not
+	RetryAfter     time.Duration // as the reply asks; 0 if it does not
 	Rule           string        // effect of the rule in rules.tsv that decided; empty: the codes did
 }
 

@@ -56,7 +56,7 @@ type recorded struct {
 	addr   net.Addr // of the other end of a connection
 	failed *Error   // what ended a connection
 	after  time.Duration
-	veil   int // number of the connection whose server has not; 0: it has
+	veil   int // number of the connection whose server has not; 0 if it has
 }
 
 type lineKind byte

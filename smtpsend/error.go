@@ -64,7 +64,7 @@ const (
 type Error struct {
 	Phase    Phase
 	Command  string  // the command it answers, such as "RCPT TO"; empty without
-	Code     int     // reply code; 0: there was no reply
+	Code     int     // reply code; 0 if there was no reply
 	Enhanced string  // enhanced code that agrees with Code, such as "5.1.1"; empty without
 	Line     string  // the reply as one line, made printable and cut at 1,000 bytes; empty without reply
 	Verdict  Verdict // never empty
@@ -73,17 +73,17 @@ type Error struct {
 	InDoubt  bool    // the dot was written and not answered: the message may have been delivered
 	Err      error   // the cause when there was no reply
 
-	RetryAfter time.Duration // wait the relay asked for; 0: none
+	RetryAfter time.Duration // wait the relay asked for; 0 if none
 	Reconnect  bool          // the connection was at fault (session limit); a new one may be used at once
 	// only the transaction was full; the recipient may follow in the next one at once
 	NewTransaction bool
 
 	// Of the API of a provider; empty over SMTP. Code, Enhanced and Phase are then what says the same in SMTP.
 	Protocol string // "http"
-	Status   int    // of HTTP; 0: there was no answer
+	Status   int    // of HTTP; 0 if there was no answer
 	Reason   string // the provider's own code or word for it; empty: it has none
 	// how long the provider remembers the key of a request in doubt: until then the same request, with the same
-	// Labels.Answered, delivers the message once; 0: it has none
+	// Labels.Answered, delivers the message once; 0 if it has none
 	Remembered time.Duration
 
 	name string

@@ -77,7 +77,7 @@ func TestSMTPSink(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		flags   []string
-		timeout time.Duration // 0: 15 s
+		timeout time.Duration // defaults to 15 s
 		large   bool
 		stored  bool
 		inDoubt bool

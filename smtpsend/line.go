@@ -10,7 +10,7 @@ import (
 // waiter is a message in line for a connection.
 type waiter struct {
 	d    *delivery
-	t    *transaction // begun by the message before; nil: none
+	t    *transaction // begun by the message before; nil if none
 	turn chan grant   // holds one
 	gone bool         // it has given up
 }

@@ -76,7 +76,7 @@ type Labels struct {
 // DSN asks for delivery status notifications (RFC 3461). When any of it is set, each RCPT carries an ORCPT.
 type DSN struct {
 	Return   string // FULL or HDRS; empty: the relay's choice
-	Envelope string // ENVID, printable ASCII up to 100 characters; empty: none
+	Envelope string // ENVID, printable ASCII up to 100 characters; empty if none
 	Notify   string // NEVER, or SUCCESS, FAILURE, DELAY joined by commas; empty: the relay's choice
 	// address to name as the original recipient (ORCPT), up to 256 octets; empty: each recipient's own
 	Original string

@@ -28,7 +28,7 @@ type connections struct {
 // grant is a connection, or the right to open one. It is returned by give or drop.
 type grant struct {
 	c *session     // nil: open one
-	t *transaction // on c, with its envelope sent; nil: none was begun
+	t *transaction // on c, with its envelope sent; nil if none was begun
 }
 
 func newPool() *pool { return &pool{relays: map[Relay]*connections{}} }

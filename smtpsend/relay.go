@@ -46,7 +46,7 @@ func (m TLSMode) String() string {
 type Relay struct {
 	ID   string // account or gateway id, for logs and metrics; may be empty
 	Host string // name or IP address; required
-	Port int    // 0: 465 with TLSImplicit, otherwise 587 with credentials and 25 without
+	Port int    // defaults to 465 with TLSImplicit, otherwise 587 with credentials and 25 without
 
 	TLS TLSMode // zero: TLSAuto
 	// accept any certificate; for relays whose certificate cannot be checked otherwise
@@ -64,10 +64,10 @@ type Relay struct {
 	TLSName string
 
 	// TLSA are the DANE records (RFC 7672) one of which the certificate must match: usage, selector, matching
-	// type and data in hexadecimal, several separated by commas. No known authority is needed. Empty: none.
+	// type and data in hexadecimal, several separated by commas. No known authority is needed. Empty if none.
 	TLSA string
 
-	Username string // empty: no login
+	Username string // empty means no login
 	Password string // for PLAIN and LOGIN
 	// OAuth 2.0 token for XOAUTH2 and OAUTHBEARER; goes before Password when both are set
 	AccessToken       string
@@ -80,16 +80,16 @@ type Relay struct {
 
 	// Proxy is the URL of a proxy: http or https (CONNECT), or socks5, with user:password if it needs them.
 	// The proxy resolves the relay's name, unless private addresses are refused (dialing.Guard.Target). CA
-	// may also sign the certificate of an https proxy. Empty: none.
+	// may also sign the certificate of an https proxy. Empty if none.
 	Proxy string
 
 	// OperatorsOwn: the settings file names the relay, so its address may be private whatever Options.Guard
 	// says
 	OperatorsOwn bool
 
-	Connections           int // connections open at once; 0: 10
+	Connections           int // connections open at once; defaults to 10
 	MessagesPerConnection int // transactions before a connection is closed; 0: 100
-	// recipients in one transaction, at most; 0: 100. A relay's LIMITS RCPTMAX lowers it
+	// recipients in one transaction, at most; defaults to 100. A relay's LIMITS RCPTMAX lowers it
 	RecipientsPerTransaction int
 
 	IdleTimeout time.Duration // how long a connection is kept unused; 0: Options.IdleTimeout

@@ -25,7 +25,7 @@ type Result struct {
 	RemoteAddress string // IP address and port of the relay, or of the proxy on the way to it
 	TLS           string // such as "TLS 1.3"; empty: the message went in clear
 	Reused        bool   // the connection had served a message before
-	TLSFailed     *Error // why the message went in clear although the relay offers TLS; nil: it didn't
+	TLSFailed     *Error // why the message went in clear although the relay offers TLS; nil if it didn't
 	Timings       Timings
 
 	// Dialogue is an excerpt of what was said, if a recipient did not get the message and a relay was dialed:

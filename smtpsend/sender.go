@@ -20,11 +20,11 @@ import (
 
 // Options tunes a Sender. The zero value works.
 type Options struct {
-	// longest wait for one reply, or for one 32 KiB block of content to leave; 0: 120 s
+	// longest wait for one reply, or for one 32 KiB block of content to leave; defaults to 120 s
 	Timeout        time.Duration
-	ConnectTimeout time.Duration // for look-up and TCP together; 0: 30 s, never more than Timeout
+	ConnectTimeout time.Duration // for look-up and TCP together; defaults to 30 s, never more than Timeout
 	IdleTimeout    time.Duration // how long a connection is kept unused; 0: 10 s
-	// age beyond which a connection takes no further message, give or take a tenth; 0: 5 min
+	// age beyond which a connection takes no further message, give or take a tenth; defaults to 5 min
 	Lifetime time.Duration
 	// "full" judges by code, enhanced code and words; "basic" by EmailEngine's plain rule; empty: full
 	Classifier string

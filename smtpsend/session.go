@@ -30,7 +30,7 @@ type session struct {
 
 	tlsFailed *Error // why it is in clear although the relay offers TLS
 
-	record *recorder // of the message that opens it; nil: it is open, or nobody wants it
+	record *recorder // of the message that opens it; nil if it is open, or no one wants it
 
 	served    int // transactions begun
 	expires   time.Time
@@ -43,8 +43,8 @@ type session struct {
 type extensions struct {
 	pipelining, eightBit, utf8, startTLS, dsn, size, requireTLS bool
 
-	maxSize       int64 // 0: not given (RFC 1870)
-	maxRecipients int   // LIMITS RCPTMAX (RFC 9422); 0: not given
+	maxSize       int64 // 0 if not given (RFC 1870)
+	maxRecipients int   // LIMITS RCPTMAX (RFC 9422); 0 if not given
 	auth          []string
 }
 

@@ -114,7 +114,7 @@ func (b *breaker) wake(endpoint, request string) {
 
 // turn is how a result changed an endpoint's circuit.
 type turn struct {
-	rests    time.Time // until when the endpoint rests; zero: it does not rest for longer than before
+	rests    time.Time // until when the endpoint rests; zero if it does not rest for longer than before
 	failures int       // in a row
 	recovers bool      // it had rested, and works again
 }

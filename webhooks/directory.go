@@ -35,11 +35,11 @@ func AccountID(account string) string { return accountPrefix + account }
 // target is an endpoint ready for use, from any source.
 type target struct {
 	id, url  string
-	from     int64    // the first millisecond of the stream whose events it gets; 0: all
+	from     int64    // the first millisecond of the stream whose events it gets; 0 means all
 	events   []string // sorted; none: all
 	accounts []string // sorted; none: all
 	headers  map[string]string
-	rate     int                          // requests a second; 0: any number
+	rate     int                          // requests a second; 0 means any number
 	keys     func(now time.Time) [][]byte // that sign requests
 	off      string                       // why it is switched off; empty if it is on
 	woken    string                       // changes when a rest of it ends by request

@@ -80,7 +80,7 @@ func (s secrets) signing(now time.Time) []olderSecret {
 	return older
 }
 
-// until returns when the last of the older secrets ceases to sign; nil: none signs.
+// until returns when the last of the older secrets ceases to sign; nil means none signs.
 func (s secrets) until(now time.Time) *time.Time {
 	var last *time.Time
 	for _, one := range s.signing(now) {

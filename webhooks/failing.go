@@ -13,7 +13,7 @@ import (
 // Failure is an endpoint without a success since a time, or one that Postroom switched off.
 type Failure struct {
 	Endpoint string
-	Off      string    // why it was switched off; empty: it is on
+	Off      string    // why it was switched off; empty if it is on
 	Since    time.Time // of the first failed attempt
 	Last     time.Time // of the latest one
 }

@@ -12,7 +12,7 @@ import (
 // reply is the result of one request: a response, or an error if there was none.
 type reply struct {
 	status     int           // 0 if there was no response
-	retryAfter time.Duration // requested by the response; 0: none
+	retryAfter time.Duration // requested by the response; 0 if none
 	head       string        // beginning of the response's body
 	latency    time.Duration
 	err        error // why there was no response

@@ -239,7 +239,7 @@ func (s store) holdReplay(ctx context.Context, r replayRef, now time.Time) error
 	return redisdb.Failed(err, "hold the replay of webhook endpoint %s", r.Endpoint)
 }
 
-// replay reads the record of the last replay; empty: there is none.
+// replay reads the record of the last replay; empty if there is none.
 func (s store) replay(ctx context.Context, endpoint string) (map[string]string, error) {
 	record, err := s.client.HGetAll(ctx, replayStateKey(endpoint)).Result()
 	if err != nil {

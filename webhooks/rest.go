@@ -106,7 +106,7 @@ func (w *Webhooks) addWaits(ctx context.Context, all []api.Delivery) error {
 	return nil
 }
 
-// Off returns why an endpoint is off; empty: it is on.
+// Off returns why an endpoint is off; empty if it is on.
 func (w *Webhooks) Off(ctx context.Context, endpoint string) (string, error) {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {

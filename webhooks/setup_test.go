@@ -221,7 +221,7 @@ type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []received
-	answer   func(n int, w http.ResponseWriter, r *http.Request) // n counts from 1; nil: 200
+	answer   func(n int, w http.ResponseWriter, r *http.Request) // n counts from 1; defaults to 200
 }
 
 type received struct {

@@ -120,7 +120,7 @@ func (w *Webhooks) settle(ctx context.Context, r ref, b *posting, got reply, d d
 
 // finishing is the input of finish.lua.
 type finishing struct {
-	attempt int    // 0: any
+	attempt int    // 0 means any
 	status  string // of the delivery from now on
 	reply   reply
 	err     error

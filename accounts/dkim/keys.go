@@ -15,7 +15,7 @@ import (
 
 // Options are the settings of Keys and Signer. The zero value works.
 type Options struct {
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -26,7 +26,7 @@ type stored = records.Record[api.DomainKey]
 type Keys struct {
 	store *records.Store[api.DomainKey]
 	now   func() time.Time
-	ready *redisdb.Cache[*Signature] // by domain of From; nil: no key
+	ready *redisdb.Cache[*Signature] // by domain of From; nil means no key
 }
 
 // NewKeys returns Keys on an open database. It does no I/O.

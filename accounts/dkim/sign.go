@@ -17,7 +17,7 @@ type Signature struct {
 	Domain   string    // d=, as returned by CheckDomain
 	Selector string    // s=
 	Key      *Key      // whose record is published at selector._domainkey.domain
-	Time     time.Time // t=, time of signing; zero: no tag
+	Time     time.Time // t=, time of signing; zero means no tag
 
 	account string // the only one whose mail it signs; empty: see Owner
 }

@@ -28,7 +28,7 @@ func NewSigner(keys *Keys) *Signer { return &Signer{keys: keys} }
 type Owner struct {
 	Account string    // its id
 	Key     *api.DKIM // its own key, in clear; nil: it has none
-	// Owns reports whether the account may use the instance's key of a domain. Nil: it may use none.
+	// Owns reports whether the account may use the instance's key of a domain. Nil if it may use none.
 	Owns func(domain string) bool
 	// Trusted lets the key of any domain sign: nobody checks the senders of the message (senders.enforce).
 	Trusted bool
@@ -61,7 +61,7 @@ func (s *Signer) Sign(ctx context.Context, owner Owner, fromDomain string, at ti
 	return Sign(content, dated)
 }
 
-// choose returns the signature of a message; nil: none.
+// choose returns the signature of a message; nil if none.
 func (s *Signer) choose(ctx context.Context, owner Owner, fromDomain string) (*Signature, error) {
 	account := owner.Key
 	if account != nil && aligned(account.Domain, fromDomain) {

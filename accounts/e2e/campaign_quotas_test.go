@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/app/apptest"
 )
 
-// limit sets how many messages account a may have accepted in a day; 0: any number.
+// limit sets how many messages account a may have accepted in a day; 0 means any number.
 func (r *rivals) limit(t *testing.T, perDay int) {
 	t.Helper()
 	_, err := api.UpdateAccount.Do(t.Context(), r.admin,

@@ -19,10 +19,10 @@ type silentRow struct {
 	silent      int // gateways before the one that works
 	after       int // messages that they take before
 	verb        string
-	connections int   // limit of each gateway; 0: none
-	weights     []int // of the gateways; nil: they have none
+	connections int   // limit of each gateway; 0 if none
+	weights     []int // of the gateways; nil if they have none
 	processes   int   // 0: one
-	back        int   // after how many messages they work again; 0: never
+	back        int   // after how many messages they work again; 0 means never
 	lane        func(n int) api.Lane
 }
 

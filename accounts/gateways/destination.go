@@ -62,7 +62,7 @@ func Group(kind api.GatewayType, domain string) string {
 // nothing.
 type DestinationLimit struct {
 	Rate        limits.Rate
-	Connections int // messages under way, of all processes together; 0: any number
+	Connections int // messages under way, of all processes together; 0 means any number
 }
 
 // Destinations are the limits of a gateway for groups of recipients' domains.
@@ -91,7 +91,7 @@ func (d *Destinations) Names(group string) bool {
 	return ok
 }
 
-// NewDestinations returns the limits in settings; nil: there are none.
+// NewDestinations returns the limits in settings; nil if there are none.
 func NewDestinations(kind api.GatewayType, settings map[string]api.DomainLimits) *Destinations {
 	if len(settings) == 0 {
 		return nil

@@ -35,7 +35,7 @@ const MostErrorText = 500
 // met is the results of attempts through a gateway since the last write.
 type met struct {
 	Took       int       // messages
-	Last       time.Time // zero: no use
+	Last       time.Time // zero means no use
 	State      string    // empty: nothing new
 	RestsUntil time.Time // of the state open
 	Text       string    // of an error

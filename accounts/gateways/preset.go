@@ -9,7 +9,7 @@ import (
 // preset has the values of a provider for absent fields of a relay's settings. Zero: the provider publishes
 // none, and the general default holds.
 type preset struct {
-	Host string // the provider's one host; empty: it must be given
+	Host string // the provider's one host; empty if it must be given
 	Port int    // STARTTLS is required on it
 	// port with TLS from the first byte, taken when secure is set; 0: the provider has none
 	Implicit    int

@@ -35,7 +35,7 @@ type Relay struct {
 	// limits for groups of recipients' domains; nil: none. Not to be changed
 	Destinations *Destinations
 	Warmup       *api.Warmup // see RateAt; nil: none. Not to be changed
-	Lane         api.Lane    // of mail that it is for; empty: any
+	Lane         api.Lane    // of mail that it is for; empty means any
 	Connections  int         // connections at once, of all processes together; 0: each process has its own 10
 	// share of the load among the routes that have one; 0: used when those before it fail
 	Weight int

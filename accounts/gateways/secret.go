@@ -79,7 +79,7 @@ func (s *Settings) place() []records.Place {
 		{Field: at + "ca", Value: strings.TrimSpace(tls.CA)}}
 }
 
-// origin returns scheme, host and port of a URL; empty: there is none.
+// origin returns scheme, host and port of a URL; empty if there is none.
 func origin(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

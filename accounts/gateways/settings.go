@@ -19,7 +19,7 @@ type Settings struct {
 
 	kind api.GatewayType    // empty: smtp
 	api  api.GatewayAPI     // of the types with an API
-	mx   *api.GatewayDirect // of the type mx; nil: nothing is set
+	mx   *api.GatewayDirect // of the type mx; nil if nothing is set
 
 	absent bool // the account has no relay of its own
 	// prefixes of the fields of server and of its credentials in the API: "smtp." and "smtp.auth.", or empty
@@ -54,13 +54,13 @@ func ofGateway(g api.Gateway) *Settings {
 	return s
 }
 
-// preset returns the preset of the provider; zero: there is none.
+// preset returns the preset of the provider; zero if there is none.
 func (s *Settings) preset() preset { return presets[s.server.Preset] }
 
 // host returns the host of the relay.
 func (s *Settings) host() string { return cmp.Or(s.server.Host, s.preset().Host) }
 
-// port returns the port of the settings or the preset; 0: neither has one.
+// port returns the port of the settings or the preset; 0 if neither has one.
 func (s *Settings) port() int {
 	switch {
 	case s.server.Port != 0:

@@ -18,15 +18,15 @@ import (
 
 // Options are the settings of a Store. The zero value works.
 type Options struct {
-	// Guard judges the hosts that gateways and accounts name. Nil: it permits private addresses.
+	// Guard judges the hosts that gateways and accounts name. Nil if it permits private addresses.
 	Guard *dialing.Guard
 	// ServiceURL returns the public address, which webhooks are posted to. Nil, or empty: there is none.
 	ServiceURL func() string
-	// InUse refuses to delete what something needs. Nil: nothing does.
+	// InUse refuses to delete what something needs. Nil if nothing does.
 	InUse records.InUse
-	// Logger gets failures to store results of attempts. Nil: nothing is logged.
+	// Logger gets failures to store results of attempts. Nil if nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb/records"
 )
 
-// ProviderOf returns the provider whose webhooks a type of gateway gets; empty: it gets none.
+// ProviderOf returns the provider whose webhooks a type of gateway gets; empty if it gets none.
 func ProviderOf(t api.GatewayType) provider.Name {
 	switch _, known := apiTypes[t]; {
 	case t == api.GatewayHTTP:
@@ -69,7 +69,7 @@ func (s *Settings) checkHookSecret(f *Faults) {
 // Hook is how the webhooks of a gateway are proven.
 type Hook struct {
 	Provider provider.Name // empty: the gateway has none
-	Secret   string        // empty: nobody has set one yet
+	Secret   string        // empty if no one has set one yet
 }
 
 // Hook returns how the webhooks of a gateway are proven, from the cache of Resolve. Unknown: NotFound, code

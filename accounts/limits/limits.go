@@ -16,9 +16,9 @@ import (
 
 // Options are the settings of Limits. The zero value works.
 type Options struct {
-	Logger   *slog.Logger          // gets pauses, and failures to renew leases; nil: nothing is logged
+	Logger   *slog.Logger          // gets pauses, and failures to renew leases; nil if nothing is logged
 	Now      func() time.Time      // the clock, for tests; nil: that of Redis, whatever the machine's is
-	Registry prometheus.Registerer // nil: no metrics
+	Registry prometheus.Registerer // nil means no metrics
 }
 
 // Limits admits messages and counts connections. It is safe for concurrent use, by any number of processes on

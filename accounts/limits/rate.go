@@ -37,7 +37,7 @@ type Scope struct {
 	Rate Rate
 	// Bulk says that the message is bulk mail, which leaves a fifth of each rate to other mail.
 	Bulk bool
-	// Recipients is how many of the message's recipients the scope is about; 0: all of them.
+	// Recipients is how many of the message's recipients the scope is about; 0 means all of them.
 	Recipients int
 }
 

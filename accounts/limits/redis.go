@@ -47,7 +47,7 @@ type throttleArgs struct {
 	TestNow string
 	Scope   string
 	Wait    int64 // microseconds
-	Most    int   // scopes that are remembered; 0: any number
+	Most    int   // scopes that are remembered; 0 means any number
 }
 
 type throttleReply struct {

@@ -94,7 +94,7 @@ func (e entry) word() string {
 		e.reason + "." + e.scope
 }
 
-// entryIn returns the entry of a scope; zero: there is none.
+// entryIn returns the entry of a scope; zero if there is none.
 func entryIn(entries []entry, scope string) entry {
 	for _, p := range entries {
 		if p.scope == scope {

@@ -90,10 +90,10 @@ func (l *Limits) SlowsDestinations(ctx context.Context, gateway string) (bool, e
 type State struct {
 	Until time.Time // end of the pause that the relay asked for; zero: there is none now
 	// recipients a second that the scope may serve while it recovers; during a pause 0.1, with which it begins;
-	// zero: it has recovered
+	// zero if it has recovered
 	Pace        float64
-	Pauses      int       // pauses in a row; zero: it has recovered
-	Reserved    time.Time // time of the last reservation; zero: none is in the future
+	Pauses      int       // pauses in a row; zero if it has recovered
+	Reserved    time.Time // time of the last reservation; zero if none is in the future
 	Connections int       // counted now, of all processes
 }
 

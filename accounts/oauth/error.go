@@ -17,11 +17,11 @@ type Error struct {
 	// request may succeed later.
 	Permanent bool
 	// Code is the error code of the token server (RFC 6749 section 5.2), such as "invalid_grant", or
-	// [CodeSettings] or [CodeRefused]. Empty: there was no answer, or none with a code.
+	// [CodeSettings] or [CodeRefused]. Empty if there was no answer, or none with a code.
 	Code        string
 	Description string        // by the token server or this package, for operators; may be empty
-	Status      int           // HTTP status of the answer; 0: there was none
-	RetryAfter  time.Duration // requested wait; 0: unknown
+	Status      int           // HTTP status of the answer; 0 if there was none
+	RetryAfter  time.Duration // requested wait; 0 if unknown
 	Err         error         // of the connection to the token server or Redis; nil if there was an answer
 }
 

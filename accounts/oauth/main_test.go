@@ -37,7 +37,7 @@ type tokenServer struct {
 	asked   []url.Values
 	rotate  bool // a refresh token is good once
 	current string
-	life    any                                           // expires_in; nil: not said
+	life    any                                           // expires_in; nil if not said
 	instead func(http.ResponseWriter, *http.Request) bool // true: it has answered
 	meddle  func()                                        // runs before the answer
 }

@@ -30,11 +30,11 @@ const (
 
 // Options are the settings of Tokens. The zero value works.
 type Options struct {
-	// Guard judges the token servers that accounts name. Nil: it permits private addresses.
+	// Guard judges the token servers that accounts name. Nil if it permits private addresses.
 	Guard *dialing.Guard
-	// Logger gets each new token, and each failure. Nil: nothing is logged.
+	// Logger gets each new token, and each failure. Nil if nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -54,7 +54,7 @@ type Tokens struct {
 // owner is the state of an owner in this process.
 type owner struct {
 	record   record    // as last read or stored
-	failure  *failure  // of the last request; nil: it succeeded
+	failure  *failure  // of the last request; nil if it succeeded
 	unstored *rotation // a rotated refresh token that is not in Redis yet
 	flight   *flight   // a running request
 }

@@ -18,7 +18,7 @@ import (
 type destination struct {
 	limits.Scope
 	group       string
-	connections int // messages under way; 0: any number
+	connections int // messages under way; 0 means any number
 }
 
 // destinations returns those of the recipients left that are limited or slowed down. Usually that costs
@@ -109,7 +109,7 @@ type turns struct {
 
 type turn struct {
 	next time.Time     // of the message that comes next
-	each time.Duration // what a message takes, on average; 0: unknown
+	each time.Duration // what a message takes, on average; 0 if unknown
 }
 
 // of returns the turn of a destination. The caller holds the lock.

@@ -95,7 +95,7 @@ const (
 
 var outcomes = []outcome{delivered, refused, unreachable, slowed, stalled, broken}
 
-// judge returns the outcome of a try, and the failure for which the relay itself is to blame; nil: none.
+// judge returns the outcome of a try, and the failure for which the relay itself is to blame; nil if none.
 func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	what := broken
 	var why *smtpsend.Error

@@ -16,7 +16,7 @@ const (
 
 // reservation is kept by a message while it waits, and shown when it comes back.
 type reservation struct {
-	scope string             // of the relay it waits for; empty: no particular one
+	scope string             // of the relay it waits for; empty means no particular one
 	paid  string             // paidAccount, paidAll, or empty
 	inner limits.Reservation // of package limits
 }
@@ -91,7 +91,7 @@ func (f *fullRelays) give(scope string, r limits.Reservation, recipients int) {
 	}
 }
 
-// take returns an unused reservation for at least that many recipients; empty: there is none.
+// take returns an unused reservation for at least that many recipients; empty if there is none.
 func (f *fullRelays) take(scope string, recipients int) limits.Reservation {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -65,10 +65,10 @@ type Parts struct {
 type Options struct {
 	Logger   *slog.Logger          // nil: discard
 	Registry prometheus.Registerer // nil: measure nothing
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 	Random   func() float64        // from 0 up to, not including, 1; nil: math/rand
 	// how many messages may be under way at relays that have not answered yet, so that they never hold all
-	// workers; 0: any number
+	// workers; 0 means any number
 	Untested int
 }
 
@@ -152,10 +152,10 @@ type Sent struct {
 	// Reason is the reason of the wait, for operators.
 	Reason string
 	// Relay is the scope of the relay that the message waits for, if it waits for a connection: it may come back
-	// as soon as Slots says so. Empty: it waits for something else.
+	// as soon as Slots says so. Empty if it waits for something else.
 	Relay string
 	// Destination is the name of the destination whose limit the message waits for, so that mail to others may
-	// go. Empty: it waits for something else.
+	// go. Empty if it waits for something else.
 	Destination string
 }
 
@@ -180,7 +180,7 @@ func (r *Router) Answers(scope string) bool {
 }
 
 // Instead returns the scope of the relay that serves an account's mail of a lane while another one, by its
-// scope, does not answer; empty: there is none, or it has no room soon.
+// scope, does not answer; empty if there is none, or it has no room soon.
 func (r *Router) Instead(account accounts.Sender, lane api.Lane, scope string) string {
 	for _, c := range order(account.ID, Serving(account.Relays, lane), r.random) {
 		k, full := r.fullRelays.find(c.scope+string(lane), r.now())

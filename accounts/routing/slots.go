@@ -30,7 +30,7 @@ const (
 // connectionLimits are those of all relays, by scope.
 type connectionLimits struct {
 	now  func() time.Time
-	most int // messages under way at relays that have not answered; 0: any number
+	most int // messages under way at relays that have not answered; 0 means any number
 
 	mu       sync.Mutex
 	all      map[string]*connectionLimit
@@ -42,13 +42,13 @@ type connectionLimit struct {
 	allowed int
 	slots   []*slot       // under way, oldest first
 	most    int           // connections of this process
-	took    time.Duration // a message takes, on average; 0: unknown
+	took    time.Duration // a message takes, on average; 0 if unknown
 	left    time.Time     // when a message last left with an answer
 	changed chan struct{} // closed when a message has left or given up; nil: nobody waits for that
 	waiting []*waiter     // messages that wait for a slot, in the order in which they came
 
 	ended time.Time // when a message last left
-	away  time.Time // since when it has not answered: it stalls, or attempts failed; zero: it answers
+	away  time.Time // since when it has not answered: it stalls, or attempts failed; zero if it answers
 	told  bool      // the log has that it stalls
 
 	expected int       // messages that were woken and have not come yet

@@ -12,7 +12,7 @@ import (
 type Login struct {
 	Gateway string // empty: the account's own relay
 	Host    string // with port, where the settings have one
-	Err     error  // an *smtpsend.Error; nil: it works
+	Err     error  // an *smtpsend.Error; nil if it works
 }
 
 // Verify logs in to all of an account's relays at once, and returns the results in the account's order. It

@@ -36,16 +36,16 @@ type Parts struct {
 	Accounts *accounts.Accounts
 	// Submit is that of outbox.Intake
 	Submit func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
-	// URL returns the public address of the instance; empty: none is set
+	// URL returns the public address of the instance; empty if none is set
 	URL func() string
 }
 
 // Options are the settings. The zero value sends no mail.
 type Options struct {
-	Account  string                // sends the mails; empty: none are sent
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // nil: time.Now
+	Account  string                // sends the mails; empty if none are sent
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // defaults to time.Now
 }
 
 // Proofs sends the mails and reads their links. It is safe for concurrent use.
@@ -87,7 +87,7 @@ func (p *Proofs) Ask(ctx context.Context, account, address string) (api.SenderIn
 	return info, err
 }
 
-// ask is Ask. Its result is that of the metric; empty: none.
+// ask is Ask. Its result is that of the metric; empty if none.
 func (p *Proofs) ask(ctx context.Context, account, address string) (api.SenderInfo, string, error) {
 	address, err := message.NormalizeAddress(address)
 	if err != nil {

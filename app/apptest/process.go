@@ -84,8 +84,8 @@ func serve(settings string) error {
 // Process is a Postroom that a test may kill.
 type Process struct {
 	Cmd     *exec.Cmd
-	URL     string // of the API; empty: none
-	Monitor string // of health and metrics separate from the API; empty: none
+	URL     string // of the API; empty if none
+	Monitor string // of health and metrics separate from the API; empty if none
 	Client  *api.Client
 	Ended   chan error
 }

@@ -25,7 +25,7 @@ type Options struct {
 	// address of the API and the pages; empty: 127.0.0.1:3000. If it is taken, a free port
 	Listen  string
 	Exit    bool          // end after the tour; otherwise run until the context ends
-	Pace    time.Duration // pause between two steps, for reading; 0: none
+	Pace    time.Duration // pause between two steps, for reading; 0 if none
 	Version string        // of Postroom; empty: "dev"
 	Program string        // how Postroom is called on the command line; empty: "postroom"
 	Out     io.Writer     // the output; nil: none

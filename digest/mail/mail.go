@@ -41,7 +41,7 @@ type Digest struct {
 	Schedule string    // such as daily@08:00
 	Period   string    // such as 2026-11-22
 	From, To time.Time // first and last event
-	FeedURL  string    // link to the whole feed; empty: none
+	FeedURL  string    // link to the whole feed; empty if none
 }
 
 // Content is what a mail is rendered from. All but Params are Handlebars sources, the same for all mails.

@@ -53,7 +53,7 @@ type group struct {
 type rest struct {
 	Groups int    `json:"groups"`
 	Events int    `json:"events"`
-	Line   string `json:"line"` // empty: there is none
+	Line   string `json:"line"` // empty if there is none
 }
 
 // writer writes one digest in one language.

@@ -27,7 +27,7 @@ type form struct {
 type wording struct {
 	subject string // replaces the last two numbers of a status that is only a class, such as "4.7"
 	code    int    // reply code to judge by; 0: by the outcome that the mail reports
-	status  string // enhanced code to judge by; empty: none
+	status  string // enhanced code to judge by; empty if none
 	local   bool   // it is the server's own trouble, whatever its status says
 	// a full mailbox or a loop: clear enough to overrule smtpsend, which reads these as refusals of ours
 	plain   bool

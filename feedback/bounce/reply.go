@@ -10,7 +10,7 @@ import (
 
 // quoted is an SMTP reply found in a text.
 type quoted struct {
-	code     int    // 0: there was only an enhanced code
+	code     int    // 0 if there was only an enhanced code
 	enhanced string // empty: none, or one of another class than the code
 	words    string
 	before   string // the line before it, if it is of the same transcript

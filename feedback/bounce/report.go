@@ -54,12 +54,12 @@ type Report struct {
 type Recipient struct {
 	// the address that failed, in normal form where it has one; may be where mail was forwarded to
 	Address    string
-	Original   string // the address as the sender gave it (Original-Recipient); empty: not given
+	Original   string // the address as the sender gave it (Original-Recipient); empty if not given
 	Action     Action // empty for Complained, AutoReply and Challenge
 	Status     string // RFC 3463, such as "5.1.1"; "5.0.0" if only the outcome is known. Empty where Action is
-	Code       int    // code of the quoted SMTP reply; 0: none
-	Diagnostic string // the server's words, in one printable line of at most 1,000 bytes; empty: none
-	RemoteMTA  string // the server that replied; empty: not given
+	Code       int    // code of the quoted SMTP reply; 0 if none
+	Diagnostic string // the server's words, in one printable line of at most 1,000 bytes; empty if none
+	RemoteMTA  string // the server that replied; empty if not given
 
 	// Of ActionFailed and ActionDelayed, by smtpsend.Classify. Soft and Throttle with ActionFailed: the relay
 	// gave up, Postroom may try again.
@@ -77,7 +77,7 @@ type Feedback struct {
 	UserAgent    string    // the program that wrote the report
 	SourceIP     string    // sender of the mail complained of, as the receiver saw it
 	MailFrom     string    // envelope sender of that mail
-	ArrivalDate  time.Time // zero: not given
+	ArrivalDate  time.Time // zero if not given
 	ReportedFor  []string  // domains
 	ReportedURIs []string
 }
@@ -87,14 +87,14 @@ type Original struct {
 	// Message-ID of the returned headers, without angle brackets. Without returned headers: In-Reply-To of the
 	// mail
 	MessageID  string
-	EnvelopeID string   // ENVID of the submission (RFC 3461); empty: none
+	EnvelopeID string   // ENVID of the submission (RFC 3461); empty if none
 	To         []string // addresses of the returned To header, in normal form; at most 20
 }
 
 // Options are the bounds of Read, and the facts that the listener knows. The zero value works.
 type Options struct {
-	MaxBytes      int       // bound of the bytes read; 0: 1 MiB
-	MaxRecipients int       // 0: 100
+	MaxBytes      int       // bound of the bytes read; defaults to 1 MiB
+	MaxRecipients int       // defaults to 100
 	EnvelopeTo    string    // the envelope recipient; empty: the header is read
 	Now           time.Time // for replies that name a date; zero: such dates are ignored
 }

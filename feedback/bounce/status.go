@@ -19,7 +19,7 @@ type fact struct {
 	remote            string
 
 	code  int            // code of the reply, if it has a field of its own; 0: the diagnostic quotes it
-	phase smtpsend.Phase // phase of the reply, if the diagnostic does not tell; empty: unknown
+	phase smtpsend.Phase // phase of the reply, if the diagnostic does not tell; empty if unknown
 }
 
 // readStatus reads a delivery status notification (RFC 3464).

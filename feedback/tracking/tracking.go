@@ -31,18 +31,18 @@ type Options struct {
 	// Secret keys the hash that distinguishes visitors. All processes need the same. Empty: a random one, so a
 	// visitor who reaches two processes within a second is counted twice.
 	Secret []byte
-	// MaxHits and MaxBytes bound the hits in memory. Zero: 50,000 and 32 MB.
+	// MaxHits and MaxBytes bound the hits in memory. Defaults to 50,000 and 32 MB.
 	MaxHits, MaxBytes int
-	// Grace bounds the last handing over when Run ends. Zero: 5 s.
+	// Grace bounds the last handing over when Run ends. Defaults to 5 s.
 	Grace time.Duration
 	// Blocked returns what clicks must not lead to: hosts, with their subdomains, and ids of messages, of which
-	// no link works. It must not wait. Nil: nothing is blocked.
+	// no link works. It must not wait. Nil if nothing is blocked.
 	Blocked func() []string
-	// Registry gets the metrics. Nil: nothing is counted.
+	// Registry gets the metrics. Nil if nothing is counted.
 	Registry prometheus.Registerer
-	// Logger gets failures of the inbox. Nil: nothing is logged.
+	// Logger gets failures of the inbox. Nil if nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -88,7 +88,7 @@ type Visit struct {
 	Method string      // GET; HEAD is answered, and not counted
 	Header http.Header // of the request; it is not changed
 	Remote netip.Addr  // the visitor's address; invalid: unknown
-	Named  string      // of a click: the target beside the token, which must equal the token's; empty: none
+	Named  string      // of a click: the target beside the token, which must equal the token's; empty if none
 }
 
 // Open notes that the picture of a mail was fetched. The picture is shown for an invalid token too, so Open

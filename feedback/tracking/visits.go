@@ -25,7 +25,7 @@ type visits struct {
 	links [burstLinks - 1]visited // followed within burstWithin, oldest first
 	n     int
 	from  time.Time // a bot's clicks begin here
-	until time.Time // zero: there was no burst
+	until time.Time // zero if there was no burst
 	last  time.Time
 }
 

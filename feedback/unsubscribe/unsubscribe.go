@@ -17,9 +17,9 @@ import (
 
 // Sender is an account as its recipients see it. The zero Sender is an account that does not exist any more.
 type Sender struct {
-	Name    string // display name; empty: none
+	Name    string // display name; empty if none
 	Address string // that its mail comes from
-	Locale  string // language of its mail (BCP 47); empty: not known
+	Locale  string // language of its mail (BCP 47); empty if not known
 }
 
 // Parts are what unsubscribing needs. All are required.
@@ -32,8 +32,8 @@ type Parts struct {
 
 // Options are the settings. The zero value works.
 type Options struct {
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
 	Now      func() time.Time      // nil: time.Now
 	// StoreAddress is the part of a visitor's IP address that is kept, as in feedback.Options. Empty:
 	// feedback.AddressMasked.

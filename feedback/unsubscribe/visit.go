@@ -17,11 +17,11 @@ import (
 type Visit struct {
 	Account   string // id of the account that sent the mail
 	MessageID string // queueId of the mail; empty: the link was not in one
-	List      string // id of the list the mail belongs to; empty: none
+	List      string // id of the list the mail belongs to; empty if none
 	Address   string // of the recipient
 
 	RemoteAddress string // IP address of the request, of which Options.StoreAddress is kept; empty: not known
-	UserAgent     string // of the request; empty: not known
+	UserAgent     string // of the request; empty if not known
 }
 
 // Read returns the visit that a token stands for. A token that cannot be read is a fault of kind NotFound,

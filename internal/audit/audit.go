@@ -21,11 +21,11 @@ import (
 // Options are the settings of a log. The zero value works.
 type Options struct {
 	Retention time.Duration // how long entries are kept; zero: a year
-	Max       int           // entries that are kept at most; zero: 100,000
+	Max       int           // entries that are kept at most; defaults to 100,000
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 const (

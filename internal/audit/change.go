@@ -37,7 +37,7 @@ type Change struct {
 	Object  api.AuditObject // ID may be empty if the answer has it, as that of a creation
 	Request string          // id of the request
 	Asked   any             // what the request says; its secrets are masked here
-	Look    Look            // nil: no kind has records
+	Look    Look            // nil means no kind has records
 }
 
 // Do makes a change that has an entry afterwards. It stores the intent before, and doesn't make the change

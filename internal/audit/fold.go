@@ -38,7 +38,7 @@ type folded struct {
 	entry   api.AuditEntry
 	count   int
 	since   time.Time
-	written time.Time // the last entry about it; zero: there is none yet
+	written time.Time // the last entry about it; zero if there is none yet
 }
 
 func (f *folded) add(now time.Time) {

@@ -57,7 +57,7 @@ var unusable = []netip.Prefix{
 // Options are the settings of a Guard. The zero value permits public addresses only.
 type Options struct {
 	AllowPrivate bool          // private and loopback addresses may be dialed
-	Setting      string        // name of the setting behind AllowPrivate, for errors; empty: there is none
+	Setting      string        // name of the setting behind AllowPrivate, for errors; empty if there is none
 	Resolver     *net.Resolver // nil: that of the machine
 	// Logger gets, at debug, what errors do not tell; nil: discard
 	Logger *slog.Logger

@@ -89,7 +89,7 @@ func TestNamesAreJudgedByTheirAddress(t *testing.T) {
 	for _, row := range []struct {
 		name, host string
 		private    bool
-		want       string // of the error; empty: it arrives
+		want       string // of the error; empty if it arrives
 	}{
 		{"loopback by name", "loopback.example", false, notPublic},
 		{"loopback by name, allowed", "loopback.example", true, ""},
@@ -159,7 +159,7 @@ func TestTargetsOfProxies(t *testing.T) {
 		"private.example.": {{10, 0, 0, 1}}, "metadata.example.": {{169, 254, 169, 254}}})
 	for _, row := range []struct {
 		host         string
-		public, both string // what a proxy gets without and with AllowPrivate; empty: it is refused
+		public, both string // what a proxy gets without and with AllowPrivate; empty if it is refused
 	}{
 		{"public.example", "93.184.215.14", "public.example"},
 		{"private.example", "", "private.example"},

@@ -122,7 +122,7 @@ func TestWritesWaitForRedis(t *testing.T) {
 	times := func(n int) []error { return slices.Repeat([]error{away}, n) }
 	for name, row := range map[string]struct {
 		fails []error       // of the first calls
-		stop  time.Duration // when the context ends; 0: never
+		stop  time.Duration // when the context ends; 0 means never
 		want  error
 		calls int
 		took  time.Duration

@@ -25,8 +25,8 @@ type ClientOptions struct {
 	// Trusted says that the name servers validate DNSSEC, and that nobody can change their answers on the
 	// way. Name servers on this machine are trusted anyway, if there are no others.
 	Trusted bool
-	Timeout time.Duration    // how long to wait for one answer; 0: 5 s
-	Now     func() time.Time // nil: time.Now
+	Timeout time.Duration    // how long to wait for one answer; defaults to 5 s
+	Now     func() time.Time // defaults to time.Now
 }
 
 // Client asks name servers, and learns whether DNSSEC proves their answers. It keeps answers in memory for

@@ -59,7 +59,7 @@ func TestTags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		list, first string
-		want        map[string]string // nil: it is refused
+		want        map[string]string // nil if it is refused
 	}{
 		{"v=DKIM1; k=rsa; p=MII=", "v", map[string]string{"v": "DKIM1", "k": "rsa", "p": "MII="}},
 		{" p = ;\r\n\tt=y:s ;", "p", map[string]string{"p": "", "t": "y:s"}},

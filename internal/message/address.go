@@ -13,7 +13,7 @@ import (
 
 // Address is a mailbox as a header names it (RFC 5322 section 3.4).
 type Address struct {
-	Name    string // display name; empty: none
+	Name    string // display name; empty if none
 	Address string // addr-spec, such as "ann@example.com"
 }
 

@@ -35,7 +35,7 @@ type shared struct {
 type lines struct {
 	source  string // as the draft has them
 	body    []byte // in UTF-8, with CRLF
-	quoted  []byte // in quoted-printable; nil: not encoded yet
+	quoted  []byte // in quoted-printable; nil if not encoded yet
 	plain   bool   // they need no encoding
 	escapes int    // octets that quoted-printable escapes
 }

@@ -28,10 +28,10 @@ const (
 type Node struct {
 	Type        string            // media type, in lower case
 	Params      map[string]string // parameters of the type, without the file name
-	Disposition string            // in lower case; empty: none
-	Name        string            // file name; empty: none
-	CID         string            // Content-ID without brackets; empty: none
-	Location    string            // Content-Location; empty: none
+	Disposition string            // in lower case; empty if none
+	Name        string            // file name; empty if none
+	CID         string            // Content-ID without brackets; empty if none
+	Location    string            // Content-Location; empty if none
 	Body        []byte            // decoded from its transfer encoding; nil if the part is a multipart
 	Parts       []*Node           // nil unless the part is a multipart
 }

@@ -43,8 +43,8 @@ type HeaderField struct {
 type Part struct {
 	Number  int    // from 1
 	Type    string // media type, in lower case
-	Name    string // file name; empty: it has none
-	CID     string // Content-ID without brackets; empty: it has none
+	Name    string // file name; empty if it has none
+	CID     string // Content-ID without brackets; empty if it has none
 	File    bool   // it is an attachment, or no text
 	Size    int    // in bytes, decoded
 	Text    string // of a part that is no file: its beginning, at most MostPartText bytes
@@ -84,7 +84,7 @@ func OpenPart(raw []byte, number int) (found Part, ok bool) {
 	return found, ok
 }
 
-// Text returns the first part of a media type that is no file; nil: there is none.
+// Text returns the first part of a media type that is no file; nil if there is none.
 func (m Parsed) Text(kind string) *Part {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; !p.File && p.Type == kind {

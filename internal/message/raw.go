@@ -19,7 +19,7 @@ const maxRawHeader = 512 << 10
 type Override struct {
 	Date        time.Time      // required: the Date of a message without one
 	DefaultFrom Address        // author of a message without one, if From is zero; its domain completes names
-	Zone        *time.Location // of control headers without an offset; nil: UTC
+	Zone        *time.Location // of control headers without an offset; defaults to UTC
 
 	From, Sender    Address
 	To, Cc, ReplyTo []Address

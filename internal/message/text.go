@@ -96,14 +96,14 @@ type textWriter struct {
 	bare     bool // addresses of links aren't written
 
 	lists  []list
-	items  []int  // of each ol, in order; nil: they don't matter
+	items  []int  // of each ol, in order; nil if they don't matter
 	indent int    // of lines in the open items of lists
 	marker string // of the item that begins with the next word
 }
 
 type link struct {
 	href     string
-	start    int  // where its text starts in out; negative: no text yet
+	start    int  // where its text starts in out; negative means no text yet
 	pictured bool // an image is in it
 }
 

@@ -14,7 +14,7 @@ type list struct {
 	ordered bool
 	next    int // number of the next item
 	step    int
-	width   int // of the marker of the open item; 0: none is open
+	width   int // of the marker of the open item; 0 if none is open
 }
 
 // openList begins a list. An ol counts as its attributes start and reversed say (WHATWG HTML, 4.4.5).

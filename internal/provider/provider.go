@@ -79,7 +79,7 @@ func lookup(name Name) (entry, error) {
 // Request is what came in over HTTP.
 type Request struct {
 	Header http.Header
-	Query  url.Values // for a shared secret in the address; nil: none
+	Query  url.Values // for a shared secret in the address; nil if none
 	Body   []byte     // as it came, unchanged
 
 	Addresses []string // where the provider may have been told to post; Mandrill signs that

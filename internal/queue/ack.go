@@ -70,7 +70,7 @@ func (r *run) end(verdict error) {
 	r.verdict <- verdict
 }
 
-// runOf returns the handler that asked for the acknowledgement which asynq is about to make; nil: none.
+// runOf returns the handler that asked for the acknowledgement which asynq is about to make; nil if none.
 func (c *ackClient) runOf(ctx context.Context, keys []string) *run {
 	if _, isAck := ctx.Deadline(); !isAck {
 		return nil

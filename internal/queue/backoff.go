@@ -8,7 +8,7 @@ import (
 
 // Backoff is the wait between attempts. Its zero value waits 10 s, 20 s, 40 s and so on, without jitter.
 type Backoff struct {
-	Base   time.Duration // before attempt n it waits Base × Factor^(n-1); zero: 5 s
+	Base   time.Duration // before attempt n it waits Base × Factor^(n-1); defaults to 5 s
 	Factor float64       // zero: 2; below 1 counts as 1
 	// the share of the delay by which it varies either way, 0.2 being ±20 %; zero: none; at most 1
 	Jitter float64

@@ -26,7 +26,7 @@ const (
 // beats are what one asynq server writes about itself. Only its heartbeat uses them.
 type beats struct {
 	listed map[string]redis.Z // what is to be added to the sets
-	idle   time.Time          // when it last wrote that it has no tasks; zero: it had some since
+	idle   time.Time          // when it last wrote that it has no tasks; zero if it had some since
 }
 
 // isBeat reports whether asynq writes that a server is there, and what it works on.

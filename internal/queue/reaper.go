@@ -63,7 +63,7 @@ func (s *Server) tend(ctx context.Context) {
 // process that starts after a crash must clean up immediately.
 type steadiness struct {
 	last  time.Time // end of the last observation
-	since time.Time // end of the last stall; zero: none seen
+	since time.Time // end of the last stall; zero means none seen
 }
 
 // observe records a call to Redis, one a second, and reports whether leases are reliable at its end.

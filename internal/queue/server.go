@@ -36,12 +36,12 @@ type ServerOptions struct {
 	Keep  func(queue string) int // how many done tasks of a queue stay visible; as in Options; nil: none
 	// KeepBuried limits the buried tasks likewise, and to 24 hours; false: nearly 10,000 stay, for 80 days
 	KeepBuried bool
-	Grace      time.Duration // how long running handlers may go on after the stop; zero: 30 s
+	Grace      time.Duration // how long running handlers may go on after the stop; defaults to 30 s
 	Logger     *slog.Logger  // nil: discard
 	// Scripts runs asynq's scripts, such as in round trips that others share; nil: the connection
 	Scripts redisdb.Evaler
 	Looks   *redisdb.Looks // looks for work when there is none; nil: its own
-	Metrics Registerer     // where to register the metrics of handlers; nil: none are kept
+	Metrics Registerer     // where to register the metrics of handlers; nil if none are kept
 }
 
 // Intervals of a Server.

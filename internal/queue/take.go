@@ -22,7 +22,7 @@ type Take struct {
 
 // Taken is what such a script answered.
 type Taken struct {
-	Task  string // as take returned it; empty: there is none
+	Task  string // as take returned it; empty if there is none
 	ID    string
 	Left  int
 	Begun any // what Begun returns to the handler

@@ -36,7 +36,7 @@ type Cache[V any] struct {
 }
 
 // NewCache returns an empty Cache that watches the version under a key. onChange is called when the version
-// changed; nil: no call.
+// changed; nil means no call.
 func NewCache[V any](db *DB, versionKey string, onChange func()) *Cache[V] {
 	if onChange == nil {
 		onChange = func() {}

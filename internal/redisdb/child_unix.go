@@ -44,7 +44,7 @@ type child struct {
 	socket  string
 	tempDir string // holds the socket when the path of dir is too long; else empty
 	fsync   string
-	memory  int64 // most bytes of data; 0: any number
+	memory  int64 // most bytes of data; 0 means any number
 	lock    *os.File
 	log     *childLog
 	slog    *slog.Logger

@@ -27,17 +27,17 @@ const (
 type Options struct {
 	// the setting redis.url: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://; empty: embedded
 	URL        string
-	Partitions int          // how many partitions the keys are spread over; zero: 1
+	Partitions int          // how many partitions the keys are spread over; defaults to 1
 	Dir        string       // data directory of the embedded server; empty: "data"
 	Fsync      string       // of the embedded server: "everysec" (as empty) or "always"
-	MaxMemory  int64        // bytes of data that the embedded server may have; zero: any number
-	PoolSize   int          // connections at most, to each node; zero: 200. They are opened when needed
-	Logger     *slog.Logger // nil: nothing is logged
+	MaxMemory  int64        // bytes of data that the embedded server may have; zero means any number
+	PoolSize   int          // connections at most, to each node; defaults to 200. They are opened when needed
+	Logger     *slog.Logger // nil if nothing is logged
 
 	// WaitReplicas is how many replicas must have what goes through [DB.ReplicatedPipeline] and
 	// [Script.RunReplicated]; zero: none. The embedded Redis has none.
 	WaitReplicas int
-	WaitTimeout  time.Duration // how long to wait for them; zero: 1 second
+	WaitTimeout  time.Duration // how long to wait for them; defaults to 1 second
 }
 
 // defaultWaitTimeout is a thousand times what a healthy replica in the same building takes.
@@ -63,7 +63,7 @@ type DB struct {
 	together   bool // keys of all partitions may stand in one script
 	address    string
 	log        *slog.Logger
-	stop       func() error // stops the embedded Redis; nil: there is none
+	stop       func() error // stops the embedded Redis; nil if there is none
 	wait       waiting      // for what is to be replicated
 	state      healthCache
 	closeOnce  sync.Once

@@ -24,12 +24,12 @@ type Follow struct {
 	Partitions int
 	Batch      int // entries handed over at once, at most; zero: 256
 	// how long to let entries gather after a read that brought less than a full batch, so that a busy stream is
-	// read in fewer round trips; zero: not at all. An entry that comes after a silence is not delayed
+	// read in fewer round trips; zero if not at all. An entry that comes after a silence is not delayed
 	Gather time.Duration
 	// asked after each Gather, with the time that entries have gathered so far: whether to go on. Nil: no. While
 	// entries gather, nothing is taken over from processes that died
 	More func(ctx context.Context, gathered time.Duration) bool
-	// how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
+	// how long a silent process keeps the entries it was given before others take them; defaults to 6 seconds
 	ClaimAfter time.Duration
 }
 

@@ -22,7 +22,7 @@ type Pipeline struct {
 // scriptCall is a script in a pipeline and the command that will hold its reply.
 type scriptCall struct {
 	script *script
-	key    string // the first one, which says where in a Cluster it runs; empty: it has none
+	key    string // the first one, which says where in a Cluster it runs; empty if it has none
 	cmd    *redis.Cmd
 }
 

@@ -179,7 +179,7 @@ func declares(part string) []string {
 // part is a statement of a prelude.
 type part struct {
 	text  string
-	names []string        // that it declares; nil: it is always included
+	names []string        // that it declares; nil if it is always included
 	words map[string]bool // in it
 }
 

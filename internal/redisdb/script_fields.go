@@ -16,7 +16,7 @@ import (
 // declarations are the names that the comments of a script declare.
 type declarations struct {
 	args    []string
-	rest    string // of the arguments after the named ones; empty: there are none
+	rest    string // of the arguments after the named ones; empty if there are none
 	words   []string
 	answers map[string][]string // by word
 	row     []string

@@ -32,7 +32,7 @@ type Shared struct {
 type request struct {
 	cmds     []*redis.Cmd
 	size     int       // bytes of their arguments, about
-	deadline time.Time // when it gives up; zero: never
+	deadline time.Time // when it gives up; zero means never
 	done     chan struct{}
 }
 

@@ -28,7 +28,7 @@ type tails struct {
 
 // tail is the waiting for the streams of one slot.
 type tail struct {
-	next  *tailRead   // about to begin; nil: none
+	next  *tailRead   // about to begin; nil if none
 	reads []*tailRead // under way
 }
 
@@ -40,7 +40,7 @@ type tailRead struct {
 
 // tailWaiter waits for a stream to have entries after the one with an id.
 type tailWaiter struct {
-	key   string // empty: it gave up
+	key   string // empty if it gave up
 	after string
 	grown chan struct{}
 }

@@ -28,7 +28,7 @@ type Cadence struct {
 	Weekdays [7]bool // weekly, by time.Weekday; none: Monday
 	Day      int     // monthly: 1 to 31; a month that lacks the day has its last; 0: the 1st
 	Slots    []Slot  // custom: times of the week; none: Cron
-	Cron     Cron    // custom without Slots; zero: none
+	Cron     Cron    // custom without Slots; zero if none
 }
 
 // Slot is a time of the week.

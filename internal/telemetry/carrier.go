@@ -62,7 +62,7 @@ func (t *Tracer) Outgoing(ctx context.Context, h http.Header) {
 	}
 }
 
-// ID returns the trace id of a carrier, 32 hexadecimal digits; empty: it has none.
+// ID returns the trace id of a carrier, 32 hexadecimal digits; empty if it has none.
 func ID(carrier string) string {
 	parts := strings.SplitN(carrier, "-", 3)
 	if len(parts) < 3 || len(parts[1]) != 32 {

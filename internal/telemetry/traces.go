@@ -27,10 +27,10 @@ type Options struct {
 	Headers  map[string]string // of each request to it, such as Authorization
 	Share    float64           // of new traces, 0 to 1, that have spans. Traces of callers are as these say
 	Version  string            // of Postroom
-	Every    time.Duration     // spans are sent at the latest after this time; 0: 5 s
+	Every    time.Duration     // spans are sent at the latest after this time; defaults to 5 s
 
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
 }
 
 const (

@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		fault     Fault
-		status    int // 0: no answer
+		status    int // 0 means no answer
 		cut       bool
 		complete  bool
 		delivered int

@@ -28,7 +28,7 @@ type Proxy struct {
 	hung    bool
 	mute    bool
 	closed  bool
-	snap    int // bytes after which a connection breaks; 0: never
+	snap    int // bytes after which a connection breaks; 0 means never
 	delay   time.Duration
 	shunned map[string]bool // words whose clients are held back
 	serving sync.WaitGroup
@@ -85,11 +85,11 @@ func (p *Proxy) Hang() { p.set(func() { p.hung = true }) }
 func (p *Proxy) Mute() { p.set(func() { p.mute = true }) }
 
 // Snap breaks each connection made from now on once its client has said so many bytes, in the middle of a
-// word if need be. Zero: none.
+// word if need be. Zero if none.
 func (p *Proxy) Snap(bytes int) { p.set(func() { p.snap = bytes }) }
 
 // Delay lets every piece of data, in either direction, arrive d later, as a long line does: pieces that leave
-// one behind the other arrive one behind the other. Zero: no delay.
+// one behind the other arrive one behind the other. Zero means no delay.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 
 // HangOn is Hang for those clients alone who said word within the first 512 bytes that arrived together, as

@@ -23,9 +23,9 @@ const readyWithin = 2 * time.Minute
 // Process is a redis-server that a test may mistreat.
 type Process struct {
 	dir      string
-	port     int    // of the loopback interface; 0: it has a socket only
-	password string // of the default user; empty: none
-	config   string // file to begin with; empty: none
+	port     int    // of the loopback interface; 0 if it has a socket only
+	password string // of the default user; empty if none
+	config   string // file to begin with; empty if none
 	args     []string
 	cmd      *exec.Cmd
 	done     chan struct{}

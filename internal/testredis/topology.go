@@ -21,9 +21,9 @@ const agreeWithin = time.Minute
 // Topology says how many servers work together, and who may use them. The zero value has a master alone, for
 // anybody.
 type Topology struct {
-	Masters  int      // of a Cluster; zero: 3
+	Masters  int      // of a Cluster; defaults to 3
 	Replicas int      // of each master
-	Password string   // of the default user, on servers and Sentinels; empty: none
+	Password string   // of the default user, on servers and Sentinels; empty if none
 	Args     []string // for the command line of each server, as those of [Server]
 }
 

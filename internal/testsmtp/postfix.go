@@ -28,7 +28,7 @@ type Postfix struct {
 
 // PostfixOptions are what a test wants of its Postfix.
 type PostfixOptions struct {
-	Host string // address to listen on; empty: 127.0.0.1
+	Host string // address to listen on; defaults to 127.0.0.1
 	Port int    // 0: a free one of 127.0.0.1
 	// Chain is a key and its certificates in PEM. Postfix then offers STARTTLS to anybody.
 	Chain string
@@ -38,10 +38,10 @@ type PostfixOptions struct {
 	// clear.
 	Login map[string]string
 	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it
-	// back. Nil: everybody has one.
+	// back. Nil means everybody has one.
 	Users []string
 	// Transports are where mail for other domains goes, in the words of transport(5), such as
-	// lmtp:unix:/run/lmtp. Nil: nowhere.
+	// lmtp:unix:/run/lmtp. Nil means nowhere.
 	Transports map[string]string
 	// Pipe is the command of the transport "program", which gets the mail on its standard input and runs as
 	// nobody; ${original_recipient} in it is whom the mail is for.

@@ -33,7 +33,7 @@ const (
 // Options tunes a Server. The zero value listens on a free port of 127.0.0.1, in clear, without login, with
 // PIPELINING.
 type Options struct {
-	Addr     string   // address to listen on; empty: 127.0.0.1 and a free port
+	Addr     string   // address to listen on; defaults to 127.0.0.1 and a free port
 	Security Security // zero: Clear
 	Username string   // with Password or AccessToken: login is offered and required
 	Password string   // for PLAIN and LOGIN
@@ -45,8 +45,8 @@ type Options struct {
 	NoPipelining  bool
 	No8BitMIME    bool
 	NoUTF8        bool
-	MaxSize       int64    // 0: no SIZE offered
-	MaxRecipients int      // recipients beyond get 452 4.5.3; 0: no limit
+	MaxSize       int64    // 0 means no SIZE offered
+	MaxRecipients int      // recipients beyond get 452 4.5.3; 0 means no limit
 	Extensions    []string // further EHLO lines
 	Discard       bool     // count messages without keeping them, for benchmarks
 	Record        bool     // keep every command line, for Commands

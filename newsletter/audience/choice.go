@@ -18,7 +18,7 @@ type Selection struct {
 	Account                   string
 	Lists, ExcludeLists       []string
 	Segments, ExcludeSegments []string
-	Began                     time.Time // whoever was not subscribed then does not count; zero: all count
+	Began                     time.Time // whoever was not subscribed then does not count; zero means all count
 }
 
 // Choice is a selection that is ready to be applied. It is not safe for concurrent use.
@@ -35,7 +35,7 @@ type Person struct {
 	Ordinal                 uint32
 	ID                      string // of the subscriber
 	Email, Name, Locale, TZ string
-	Attributes              json.RawMessage // an object; empty: none
+	Attributes              json.RawMessage // an object; empty if none
 	Tags                    []string
 	ListID                  string // the first list of the selection that the person is subscribed to
 	Left                    bool   // the person left after Began: the campaign must not be sent
@@ -240,7 +240,7 @@ func (s *Subscribers) chosen(ctx context.Context, c *Choice, ordinal uint32, r *
 }
 
 // Person returns a subscriber by id or address, as a campaign sees it. ListID is the first of lists that the
-// subscriber is subscribed to; empty: none.
+// subscriber is subscribed to; empty if none.
 func (s *Subscribers) Person(ctx context.Context, account, subscriber string, lists []string) (Person,
 	error) {
 	ordinal, r, err := s.lookup(ctx, account, subscriber)

@@ -20,15 +20,15 @@ type ConfirmationParts struct {
 	Tokens      *signedtoken.Ring
 	// Submit is that of outbox.Intake.
 	Submit     func(ctx context.Context, r api.SubmitRequest) (api.SubmitAnswer, error)
-	ServiceURL func() string // base of links; empty: none
+	ServiceURL func() string // base of links; empty if none
 }
 
 // ConfirmationOptions are the settings newsletter.* about confirmations.
 type ConfirmationOptions struct {
-	Expiry time.Duration // how long a link is good for; zero: 168h
-	PerDay int           // mails that ask an address in an account in a day; 0: any number
+	Expiry time.Duration // how long a link is good for; defaults to 168h
+	PerDay int           // mails that ask an address in an account in a day; 0 means any number
 
-	Registry prometheus.Registerer // nil: nothing is counted
+	Registry prometheus.Registerer // nil if nothing is counted
 }
 
 const defaultConfirmExpiry = 168 * time.Hour
@@ -68,7 +68,7 @@ func (c *Confirmations) base() (string, error) {
 type Confirmation struct {
 	Account string
 	Email   string
-	Locale  string  // of the subscriber; empty: not known
+	Locale  string  // of the subscriber; empty if not known
 	Lists   []*List // those that are still there
 
 	made time.Time

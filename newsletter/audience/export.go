@@ -221,7 +221,7 @@ func (c *attributeColumn) heading() string {
 	return "attributes." + c.name + ":" + c.kind
 }
 
-// cell returns the cell of a value; empty: it has another type.
+// cell returns the cell of a value; empty if it has another type.
 func (c *attributeColumn) cell(value any) string {
 	if kindOf(value) != c.kind {
 		return ""

@@ -185,7 +185,7 @@ func targetNamed(text string) (column, bool) {
 		attributeNames.MatchString(name) && slices.Contains(valueKinds, kind)
 }
 
-// mappingOf reads the option columns: heading:target, separated by commas. nil: it is empty.
+// mappingOf reads the option columns: heading:target, separated by commas. nil if it is empty.
 func mappingOf(text string) (map[string]column, error) {
 	if text == "" {
 		return nil, nil

@@ -209,7 +209,7 @@ func (i *importing) decide(r *row, next *record, t terms, proof subscription) de
 	return d
 }
 
-// madeAt returns when a subscriber was made, as a cell tells; 0: it does not.
+// madeAt returns when a subscriber was made, as a cell tells; 0 if it does not.
 func madeAt(cell string, now time.Time) uint32 {
 	text, _ := isoDate(strings.TrimSpace(cell))
 	for _, form := range [...]string{time.RFC3339Nano, time.DateOnly} {

@@ -56,7 +56,7 @@ type importState struct {
 	Stop    bool   `json:"stop,omitempty"` // it was asked to stop
 	Doubt   doubt  `json:"doubt"`
 
-	text string // as it is stored now; empty: not yet
+	text string // as it is stored now; empty if not yet
 }
 
 // doubt is about the lines behind the progress that may have been applied by a batch that did not end.
@@ -134,7 +134,7 @@ func (m *Imports) store(ctx context.Context, account string, state *importState)
 	return done == 1, nil
 }
 
-// finished returns the event of the end of an import; empty: it is not at its end, or a dry run.
+// finished returns the event of the end of an import; empty if it is not at its end, or a dry run.
 func (m *Imports) finished(account string, state *importState) (string, error) {
 	if state.State == importRuns || state.DryRun {
 		return "", nil

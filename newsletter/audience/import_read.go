@@ -38,7 +38,7 @@ type row struct {
 	address string // folded
 
 	ordinal  uint32
-	place    string // the ordinal of the address in the index; empty: none
+	place    string // the ordinal of the address in the index; empty if none
 	older    bool   // it is in the index by the decomposed address
 	old      *record
 	wishes   []wish

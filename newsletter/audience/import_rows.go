@@ -102,7 +102,7 @@ func wrongFile(key string, err error) error {
 	return fault.InvalidField(key, "%s", err)
 }
 
-// delimiter returns the name of the delimiter; empty: it is not CSV.
+// delimiter returns the name of the delimiter; empty if it is not CSV.
 func (r *rows) delimiter() string {
 	switch {
 	case r.csv == nil:

@@ -25,9 +25,9 @@ type filter struct {
 	account string
 	members
 	tag, search             string
-	rule                    *segment.Rule // nil: none
+	rule                    *segment.Rule // nil if none
 	judge                   *judge        // for rule
-	createdFrom, createdEnd uint32        // 0: not bounded
+	createdFrom, createdEnd uint32        // 0 if not bounded
 }
 
 func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.SubscriberQuery) (filter, error) {

@@ -33,9 +33,9 @@ type subscription struct {
 	state   State
 	since   uint32 // Unix seconds
 	source  uint32 // number of its word
-	text    uint32 // number of the words that were agreed to; 0: none
+	text    uint32 // number of the words that were agreed to; 0 if none
 	given   uint32 // Unix seconds of the consent; 0: at since, or there is none
-	network string // that the consent came from; empty: not known
+	network string // that the consent came from; empty if not known
 }
 
 // record is a subscriber as it is stored.
@@ -44,7 +44,7 @@ type record struct {
 	created, updated uint32 // Unix seconds
 
 	email, name, locale, tz string
-	attributes              []byte // a JSON object; empty: none
+	attributes              []byte // a JSON object; empty if none
 	tags                    []string
 	lists                   []subscription // at most one of a list
 	past                    []subscription // earlier states, the oldest first, at most maxPast
@@ -260,7 +260,7 @@ func split(page string) ([pageSize][]byte, error) {
 // chunkStates are the states of a list in a chunk, as lua/write.lua stores them.
 type chunkStates struct {
 	sparse []byte // an offset of two bytes and a state, in order
-	dense  []byte // two bits of each subscriber; nil: they are sparse
+	dense  []byte // two bits of each subscriber; nil if they are sparse
 }
 
 // readStates reads what lua/write.lua wrote. An empty text has no states.

@@ -37,14 +37,14 @@ type listChange struct {
 	list  uint32 // its number
 	state State
 	since uint32   // of a pending state
-	tell  *telling // the event of it; nil: there is none
+	tell  *telling // the event of it; nil if there is none
 }
 
 // change is a change of one record.
 type change struct {
 	ordinal uint32
-	old     *record // nil: there is none
-	new     *record // nil: it is removed
+	old     *record // nil if there is none
+	new     *record // nil if it is removed
 	lists   []listChange
 	events  []string // as they are in the stream
 }
@@ -97,7 +97,7 @@ func (s *store) write(ctx context.Context, account string, c *change) (bool, err
 	return done != "0", nil
 }
 
-// load returns the record of an ordinal; nil: there is none.
+// load returns the record of an ordinal; nil if there is none.
 func (s *store) load(ctx context.Context, account string, ordinal uint32) (*record, error) {
 	at := slotOf(ordinal)
 	page, err := s.db.Client().Get(ctx, pageKey(account, at.page)).Result()

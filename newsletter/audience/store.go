@@ -23,7 +23,7 @@ type Parts struct {
 	Suppressions *suppression.Store
 	// Account returns an error if there is no such account. Of accounts.Accounts, joined in package app.
 	Account func(ctx context.Context, account string) error
-	// Campaigns returns the campaigns, which are built later. Nil: there are none.
+	// Campaigns returns the campaigns, which are built later. Nil if there are none.
 	Campaigns func() Campaigns
 }
 
@@ -33,16 +33,16 @@ type Options struct {
 	// 30 days.
 	PendingRetention time.Duration
 
-	// InUse refuses to delete a list or a segment that a campaign needs. Nil: none does.
+	// InUse refuses to delete a list or a segment that a campaign needs. Nil if none does.
 	InUse records.InUse
 
 	// Room and ImportRoom check quotas of an account: its subscribers, and the bytes of one import. Nil: there
 	// is none.
 	Room, ImportRoom suppression.Room
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 const defaultPendingRetention = 30 * 24 * time.Hour
@@ -97,7 +97,7 @@ type store struct {
 	db      *redisdb.DB
 	metrics *metrics
 	now     func() time.Time
-	room    suppression.Room // nil: any number of subscribers
+	room    suppression.Room // nil means any number of subscribers
 }
 
 // tries bounds the attempts at a change while other changes come first.

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// codeOf returns the code of a refusal; empty: there is none.
+// codeOf returns the code of a refusal; empty if there is none.
 func codeOf(err error) string {
 	f, _ := errors.AsType[*api.Failure](err)
 	if f == nil {

@@ -12,9 +12,9 @@ import (
 // Subscriber is what a rule judges.
 type Subscriber struct {
 	Email      string
-	Locale     string // empty: not known
+	Locale     string // empty if not known
 	Created    time.Time
-	Attributes []byte // a JSON object; empty: none
+	Attributes []byte // a JSON object; empty if none
 	Tags       []string
 	Lists      map[string]Subscription // by id
 
@@ -107,7 +107,7 @@ func (t *term) compares(at, now time.Time) bool {
 	return !at.Before(t.when(now))
 }
 
-// attributeHolds reports whether the value of an attribute meets the term. nil: there is none.
+// attributeHolds reports whether the value of an attribute meets the term. nil if there is none.
 func (t *term) attributeHolds(has any, now time.Time) bool {
 	switch t.op {
 	case "exists":

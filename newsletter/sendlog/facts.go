@@ -10,8 +10,8 @@ import (
 type Note struct {
 	Offset int
 	Bit    Bit
-	Total  string // counter of all of its kind, also of those that are repeated; empty: none
-	Once   string // counter of those that are not repeated, beside that of the bit; empty: none
+	Total  string // counter of all of its kind, also of those that are repeated; empty if none
+	Once   string // counter of those that are not repeated, beside that of the bit; empty if none
 }
 
 // Note sets bits of people of a chunk. It returns which were not set before.

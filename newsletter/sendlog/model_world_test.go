@@ -23,7 +23,7 @@ type world struct {
 	run    Run
 	chunk  int
 	people int
-	groups int // that people are counted in; 0: none
+	groups int // that people are counted in; 0 if none
 
 	tick   int
 	quiet  bool // nothing fails any more
@@ -34,7 +34,7 @@ type world struct {
 	epoch  map[string]int // how often the lease of a batch ended
 
 	persons  []person
-	deniedAt int // since when permission is denied; 0: it may be given
+	deniedAt int // since when permission is denied; 0 if it may be given
 	risk     int // how many people may be in doubt
 	risky    map[doubtful]bool
 	outbox   map[int]*mail

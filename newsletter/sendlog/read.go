@@ -16,7 +16,7 @@ import (
 type Chunk struct {
 	At      int       // how far it was scanned
 	Done    bool      // it was scanned to its end, and nobody was left out
-	Again   time.Time // when to scan it again; zero: never
+	Again   time.Time // when to scan it again; zero means never
 	Batches int       // that are not closed
 	Counts  Counts
 }
@@ -205,9 +205,9 @@ type Person struct {
 	Ordinal  uint32
 	State    State
 	Bits     map[Bit]bool
-	Why      string    // the last reply, of those that did not end well; empty: none is kept
+	Why      string    // the last reply, of those that did not end well; empty if none is kept
 	Attempts int       // made
-	At       time.Time // time of the last attempt; zero: there was none
+	At       time.Time // time of the last attempt; zero if there was none
 }
 
 // People returns what is known of people of a chunk, in the order of the offsets.

@@ -25,7 +25,7 @@ type chunkOfRun struct {
 }
 
 // New returns the log. lease is how long a batch stays without being renewed; 0: 20 s. version is the key of
-// the version of the suppressions; empty: there is none, and marks do not look at it.
+// the version of the suppressions; empty if there is none, and marks do not look at it.
 func New(db *redisdb.DB, lease time.Duration, version string) *Log {
 	l := &Log{db: db, lease: cmp.Or(lease, 20*time.Second), version: version}
 	l.writes = redisdb.NewGroup(l.write)
@@ -56,12 +56,12 @@ func (l *Log) permit(ctx context.Context, r Run, version int, allow bool) error 
 
 // Claim is what a worker found in a chunk.
 type Claim struct {
-	Version  int       // of the permission that it knows: of another one it gets nothing; 0: any
+	Version  int       // of the permission that it knows: of another one it gets nothing; 0 means any
 	From, To int       // it looked at all offsets from From up to, not including, To
 	Offsets  []int     // of people to be mailed among these, in order
 	Groups   []Group   // of each of them; empty: people have no groups
 	Last     bool      // the chunk ends at To
-	Again    time.Time // people among them were left out until then; zero: none were
+	Again    time.Time // people among them were left out until then; zero if none were
 	Most     int       // people of a batch
 }
 
@@ -126,13 +126,13 @@ func (l *Log) Mark(ctx context.Context, b *Batch, offset int, version string) (m
 type Move struct {
 	Offset int
 	To     State
-	Why    string // the last reply, of those that did not end well; empty: none is kept
+	Why    string // the last reply, of those that did not end well; empty if none is kept
 
 	Attempts int       // made, or since a replay; 0: as before, [OneMore]: one more than before
-	At       time.Time // time of the last attempt; zero: now
+	At       time.Time // time of the last attempt; zero means now
 
-	batch string // of the person; empty: any
-	from  string // letters of the states that it is for; empty: all that may be followed
+	batch string // of the person; empty means any
+	from  string // letters of the states that it is for; empty means all that may be followed
 }
 
 // OneMore is the Attempts of a move after one more attempt, anew that of a replay.

@@ -18,7 +18,7 @@ type Options struct {
 	// ASCII. Link is called once for each different link. If it returns "", the link stays as it is. Nil: all
 	// links stay.
 	Link func(url string) (string, error)
-	// Pixel is the URL of the image that counts opens. Empty: none is added.
+	// Pixel is the URL of the image that counts opens. Empty if none is added.
 	Pixel string
 	// Keep lists prefixes of URLs that are never rewritten, such as those of unsubscribe pages. Scheme and
 	// host are compared in lower case.

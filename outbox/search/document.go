@@ -23,7 +23,7 @@ type Document struct {
 	Tags      []string          `json:"tags,omitempty"`
 	Gateway   string            `json:"gateway,omitempty"`
 	Code      string            `json:"code,omitempty"`     // name of the last error, such as EENVELOPE
-	SMTPCode  int               `json:"smtpCode,omitempty"` // of the last error; zero: no SMTP reply
+	SMTPCode  int               `json:"smtpCode,omitempty"` // of the last error; zero means no SMTP reply
 	Created   time.Time         `json:"created"`
 	Ended     *time.Time        `json:"ended,omitempty"`
 	Text      string            `json:"text,omitempty"` // the beginning of the message's readable text

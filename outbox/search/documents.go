@@ -48,15 +48,15 @@ type Options struct {
 	// NoLog means that the outbox forgets ended messages. Then their events update the index.
 	NoLog bool
 
-	MaxText       int           // bytes of text kept of a message; negative: none; 0: 4 KB
-	Retention     time.Duration // how long a message can be found; negative: forever; 0: 2160 h
-	MaxWaiting    int           // maximum of waiting tasks; 0: 3,000
-	SearchTimeout time.Duration // 0: 5 s
+	MaxText       int           // bytes of text kept of a message; negative: none; defaults to 4 KB
+	Retention     time.Duration // how long a message can be found; negative: forever; defaults to 2160 h
+	MaxWaiting    int           // maximum of waiting tasks; defaults to 3,000
+	SearchTimeout time.Duration // defaults to 5 s
 
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
-	Every    time.Duration         // interval of the indexer's work, for tests; 0: 2 s
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
+	Every    time.Duration         // interval of the indexer's work, for tests; defaults to 2 s
 }
 
 func (o Options) withDefaults() Options {

@@ -52,7 +52,7 @@ type Store interface {
 // Size is the size of an index.
 type Size struct {
 	Documents int
-	Bytes     int64 // on disk; zero: not known
+	Bytes     int64 // on disk; zero if not known
 }
 
 // Limits of a search.
@@ -64,8 +64,8 @@ const (
 
 // Query is what an Index is asked.
 type Query struct {
-	Where     query.Node // which documents; nil: all
-	Account   string     // only documents of this account, facets too; empty: all
+	Where     query.Node // which documents; nil means all
+	Account   string     // only documents of this account, facets too; empty means all
 	Relevance bool       // best first; false: newest first
 	Skip      int        // Skip + Size is MaxReach at most
 	Size      int        // documents to return; zero: none, only counts

@@ -177,7 +177,7 @@ func (d *Documents) forget(ctx context.Context) error {
 	}
 }
 
-// oldest returns the earliest acceptance time that the retention allows; zero: none.
+// oldest returns the earliest acceptance time that the retention allows; zero if none.
 func (d *Documents) oldest() time.Time {
 	if d.opts.Retention < 0 {
 		return time.Time{}

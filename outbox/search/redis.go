@@ -213,7 +213,7 @@ func (s store) unread(ctx context.Context, partition int) (bool, error) {
 // known is the state of the index in Redis.
 type known struct {
 	indexer string
-	behind  time.Time // zero: nothing is missing
+	behind  time.Time // zero if nothing is missing
 	size    counted
 	build   *api.DocumentRebuild
 }

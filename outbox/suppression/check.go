@@ -16,7 +16,7 @@ import (
 // Question is a message to be checked.
 type Question struct {
 	Account   string   // its account; empty: only entries of the instance count
-	List      string   // id of the list of the account that it belongs to; empty: none
+	List      string   // id of the list of the account that it belongs to; empty if none
 	Bulk      bool     // every unsubscribe stops bulk mail, and mail of a list
 	Addresses []string // of its recipients
 }
@@ -69,7 +69,7 @@ type look struct {
 	q        Question
 	scopes   []string // narrowest first
 	subjects []string // the addresses, folded
-	// each address in the forms in which entries may have it, and their digests; empty: nobody can be erased
+	// each address in the forms in which entries may have it, and their digests; empty if no one can be erased
 	forms, digests [][]string
 	answers        map[string]*redis.SliceCmd
 }

@@ -57,17 +57,17 @@ type Entry struct {
 	Account string // only mail of this account; empty: mail of the whole instance
 	List    string // only mail of this list of the account, which is required then; empty: of any or no list
 
-	Created time.Time // zero: now. In whole seconds
+	Created time.Time // zero means now. In whole seconds
 	Expires time.Time // time from which it no longer holds; zero: never. In whole seconds, rounded up
 	// origin: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - _ . and :, cut to 40. Values
 	// of more than 64 bytes cost memory: see the package
 	Source    string
-	MessageID string // evidence: queueId of the message that caused it; empty: none
-	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty: none
+	MessageID string // evidence: queueId of the message that caused it; empty if none
+	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty if none
 
 	// Who asked. Kept as long as the entry, and shown to whoever may see its address.
-	RemoteAddress string // IP address of the request, as far as it is kept; empty: not known
-	UserAgent     string // of the request, cut to 256 bytes; empty: not known
+	RemoteAddress string // IP address of the request, as far as it is kept; empty if not known
+	UserAgent     string // of the request, cut to 256 bytes; empty if not known
 }
 
 // Bounds of the fields of an entry, in bytes.

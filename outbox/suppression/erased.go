@@ -47,8 +47,8 @@ func erasedKey(digest string) string {
 // digests know who was erased.
 type digests struct {
 	db   *redisdb.DB
-	ring *seal.Ring             // nil: nobody can be erased
-	key  atomic.Pointer[[]byte] // of the digests; nil: not read yet
+	ring *seal.Ring             // nil if no one can be erased
+	key  atomic.Pointer[[]byte] // of the digests; nil if not read yet
 }
 
 // erasedField returns the field of a digest in a scope.
@@ -69,7 +69,7 @@ func (s *digests) known(ctx context.Context) ([]byte, error) {
 	return s.open(sealed)
 }
 
-// cached returns the key as far as this process has it; nil: it does not.
+// cached returns the key as far as this process has it; nil if it does not.
 func (s *digests) cached() []byte {
 	if key := s.key.Load(); key != nil {
 		return *key
@@ -237,7 +237,7 @@ func (s *digests) Erased(ctx context.Context, account string, addresses ...strin
 }
 
 // erasedOf returns for each entry, whose address is in normal form, the one that says that the person was
-// erased for its account or the instance; nil: none does.
+// erased for its account or the instance; nil if none does.
 func (s *digests) erasedOf(ctx context.Context, entries []Entry) ([]*Entry, error) {
 	key, err := s.known(ctx)
 	if err != nil || key == nil || len(entries) == 0 {

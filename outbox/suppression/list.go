@@ -139,7 +139,7 @@ type Filter struct {
 	Account  string // entries of this account, and of its lists
 	List     string // entries of this list: that of Account, or without Account the lists of this id of all
 	Instance bool   // entries of the whole instance; Account and List are empty then
-	Reason   Reason // empty: every reason
+	Reason   Reason // empty means every reason
 	Address  string // entries of exactly this address, in any form
 	// entries of this domain and of its addresses. It has no index and is found by reading: see [Store.List]
 	Domain string
@@ -230,7 +230,7 @@ func (f Filter) matches(r *row) bool {
 // position is the place where a list continues: in a group of a shard, after a row.
 type position struct {
 	shard, group int
-	after        string // order of the last row returned; empty: none of this group
+	after        string // order of the last row returned; empty means none of this group
 }
 
 func (p position) String() string {

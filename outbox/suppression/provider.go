@@ -37,7 +37,7 @@ type ProvidersOptions struct {
 	Gateway func(ctx context.Context, id string) (api.GatewayType, apisend.Target, error)
 	// List reads a page of the list; apiadmin.Client.Suppressions
 	List func(ctx context.Context, t apisend.Target, cursor string) (apiadmin.SuppressionPage, error)
-	// Every is the interval of looking for imports that another process began; zero: 5 seconds
+	// Every is the interval of looking for imports that another process began; defaults to 5 seconds
 	Every time.Duration
 }
 

@@ -38,7 +38,7 @@ func providerSeenKey(gateway, which string) string {
 type providerState struct {
 	api.ProviderImport
 	Cursor string    `json:"cursor,omitempty"` // of the page to read
-	Next   time.Time `json:"next,omitzero"`    // not before; zero: now
+	Next   time.Time `json:"next,omitzero"`    // not before; zero means now
 	Tries  int       `json:"tries,omitempty"`  // failures of this page
 	Pages  int       `json:"pages,omitempty"`  // read so far
 

@@ -27,7 +27,7 @@ func end(at time.Time) string {
 type record struct {
 	reason   Reason
 	created  uint32
-	expires  uint32 // 0: never
+	expires  uint32 // 0 means never
 	evidence bool
 	source   string
 }

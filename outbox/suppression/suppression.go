@@ -18,23 +18,23 @@ type Options struct {
 	// they hold for the account whose mail caused them, because an account can cause them as it likes.
 	Instance bool
 
-	// messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
+	// messages given up for a passing reason until an address is suppressed; zero: 5. Negative means never
 	SoftBounces     int
-	SoftWindow      time.Duration // in which soft bounces are counted; zero: 7 days
-	SoftExpiry      time.Duration // of an entry that soft bounces made; zero: 14 days
-	HardExpiry      time.Duration // of a hard bounce; zero: never
-	ComplaintExpiry time.Duration // of a complaint; zero: never
+	SoftWindow      time.Duration // in which soft bounces are counted; defaults to 7 days
+	SoftExpiry      time.Duration // of an entry that soft bounces made; defaults to 14 days
+	HardExpiry      time.Duration // of a hard bounce; zero means never
+	ComplaintExpiry time.Duration // of a complaint; zero means never
 
 	// The quotas of an account: of its entries, which requests add (bounces, complaints and unsubscribes always
-	// are), and of the bytes of one import. Nil: none.
+	// are), and of the bytes of one import. Nil if none.
 	Room, ImportRoom Room
 
-	// Ring seals the key that hides erased addresses ([Persons.Erase]). Nil: nobody can be erased.
+	// Ring seals the key that hides erased addresses ([Persons.Erase]). Nil if no one can be erased.
 	Ring *seal.Ring
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 // Defaults of Options.

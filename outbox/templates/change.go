@@ -27,7 +27,7 @@ type edited struct {
 	old      *entry // nil: the template is new
 	next     record
 	content  *definition // nil: the content stays
-	restored int         // the version it is restored from; 0: none
+	restored int         // the version it is restored from; 0 if none
 }
 
 // Create stores a new template, partial or layout. A caller bound to an account creates for that account. All

@@ -188,7 +188,7 @@ func previewed(read *render.Template, mail render.Mail, locale string) api.Templ
 	return p
 }
 
-// zoneOf finds a time zone by its name; empty: UTC.
+// zoneOf finds a time zone by its name; defaults to UTC.
 func zoneOf(name string) (*time.Location, error) {
 	zone, err := schedule.Zone(cmp.Or(name, "UTC"))
 	if err != nil {

@@ -38,7 +38,7 @@ type definition = api.TemplateDefinition
 // record is the data of a template without its content. The contents are in the record's state, by version,
 // so that every process can hold all records in memory.
 type record struct {
-	Account     string    `json:"account,omitempty"` // empty: every account may use it
+	Account     string    `json:"account,omitempty"` // empty means every account may use it
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitempty"`
 	Kind        string    `json:"kind"`

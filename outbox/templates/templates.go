@@ -18,7 +18,7 @@ import (
 type Senders interface {
 	// Sender returns the name and address of an account; empty: the default account. Unknown: NotFound.
 	Sender(ctx context.Context, account string) (render.Person, error)
-	// ServiceURL returns the public URL of this Postroom; empty: none.
+	// ServiceURL returns the public URL of this Postroom; empty if none.
 	ServiceURL() string
 }
 
@@ -26,12 +26,12 @@ type Senders interface {
 type Options struct {
 	Strict      bool             // default of templates: a missing variable is an error
 	EscapedOnly bool             // templates must not print unescaped values: {{{ }}} is refused
-	Max         int              // total of templates, partials and layouts; 0: 10,000
+	Max         int              // total of templates, partials and layouts; defaults to 10,000
 	Now         func() time.Time // nil: the machine's clock
 	// Room checks the quota of an account, if it has one: it asks count what is used and how much more is
-	// wanted, and returns the error if that has no room. Nil: accounts have no quota.
+	// wanted, and returns the error if that has no room. Nil if accounts have no quota.
 	Room func(ctx context.Context, account string, count func() (used, more int, err error)) error
-	// InUse refuses to delete what something other than templates needs. Nil: nothing does.
+	// InUse refuses to delete what something other than templates needs. Nil if nothing does.
 	InUse records.InUse
 }
 

@@ -136,7 +136,7 @@ type source struct {
 
 func tokensFrom(remote netip.Addr) source { return source{network: network(remote)} }
 
-// blockedFor returns the time for which a source is still blocked; zero: it is not.
+// blockedFor returns the time for which a source is still blocked; zero if it is not.
 func (a *Access) blockedFor(from source, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // Password is how a person proves to be that person.
 type Password struct {
 	Name, Password string
-	Code           string // of the app, or a recovery code; empty: none was typed
+	Code           string // of the app, or a recovery code; empty if none was typed
 }
 
 // LoginPerson opens a session for the pages with a name and a password, and returns the value of the cookie

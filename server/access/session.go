@@ -116,7 +116,7 @@ func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, 
 	return grant, nil
 }
 
-// grant returns what a session may do; nil: it has ended.
+// grant returns what a session may do; nil if it has ended.
 func (a *Access) grant(ctx context.Context, s session, cookie string, remote netip.Addr,
 	now time.Time) (*Grant,
 	error) {
@@ -133,7 +133,7 @@ func (a *Access) grant(ctx context.Context, s session, cookie string, remote net
 	return a.admit(ctx, t, remote, now)
 }
 
-// sessionToken returns the token that opened a session; nil: it is gone.
+// sessionToken returns the token that opened a session; nil if it is gone.
 func (a *Access) sessionToken(ctx context.Context, s session, cookie string, now time.Time) (*token, error) {
 	if s.Token != BootstrapID {
 		return a.find(ctx, s.Token, now)
@@ -169,7 +169,7 @@ const (
 )
 
 // Sessions lists the sessions that have not ended, newest first, 1000 at most. person limits it to those of a
-// person; empty: all. current is who asks.
+// person; empty means all. current is who asks.
 func (a *Access) Sessions(ctx context.Context, person string, current *Grant,
 	now time.Time) ([]api.SessionInfo,
 	error) {
@@ -219,7 +219,7 @@ func (l listed) info(life time.Duration, current *Grant, now time.Time) api.Sess
 }
 
 // EndSession ends a session by its id, and reports whether there was one. person limits it to the sessions of
-// a person; empty: any.
+// a person; empty means any.
 func (a *Access) EndSession(ctx context.Context, id, person string) (bool, error) {
 	if len(id) != shownHash {
 		return false, nil

@@ -32,7 +32,7 @@ type OverviewParts struct {
 // OverviewOptions are the settings. The zero value works.
 type OverviewOptions struct {
 	Late time.Duration    // Age of the queue of transactional mail, from which on mail is late; zero: 5 minutes
-	Now  func() time.Time // the clock, for tests; nil: time.Now
+	Now  func() time.Time // the clock, for tests; defaults to time.Now
 }
 
 // Overview gathers what operators have to know. It is safe for concurrent use.
@@ -43,7 +43,7 @@ type Overview struct {
 
 	mu       sync.Mutex
 	alerting int       // alerts that were on at asked
-	asked    time.Time // when they were last counted; zero: never
+	asked    time.Time // when they were last counted; zero means never
 }
 
 // NewOverview returns an Overview. It does no I/O.

@@ -16,7 +16,7 @@ import (
 type state struct {
 	api.Alert
 	Judged time.Time `json:"judged"`         // when a process could last check whether it still holds
-	Clear  time.Time `json:"clear,omitzero"` // since when it does not; zero: it holds
+	Clear  time.Time `json:"clear,omitzero"` // since when it does not; zero if it holds
 }
 
 // finding is the result of a check for one alert.
@@ -199,7 +199,7 @@ func (w *Watch) redisAway(ctx context.Context, now seen, err error) {
 	}
 }
 
-// logRaised logs a new alert. err is why there is no event; nil: there is one.
+// logRaised logs a new alert. err is why there is no event; nil if there is one.
 func (w *Watch) logRaised(ctx context.Context, s state, err error) {
 	args := append(s.named(), "text", s.Text, "value", s.Value, "threshold", s.Threshold)
 	if err != nil {

@@ -44,11 +44,11 @@ type entry struct {
 
 // seen is what a check has read from Redis at its beginning.
 type seen struct {
-	at       time.Time // by the clock of Redis; zero: it did not answer
+	at       time.Time // by the clock of Redis; zero if it did not answer
 	standing map[string]entry
 }
 
-// find returns a standing alert; nil: there is none.
+// find returns a standing alert; nil if there is none.
 func (s seen) find(key string) *state {
 	if e, ok := s.standing[key]; ok {
 		return &e.state

@@ -33,7 +33,7 @@ type Parts struct {
 	Refused  func() []string                              // records that this process refused of late
 	Intact   func() (bool, string)                        // whether the audit log is, and what is wrong with it
 	Held     func(context.Context) ([]string, error)      // ids of the campaigns that are held
-	Late     func(context.Context) (time.Duration, error) // of the oldest digest that is due; 0: none is
+	Late     func(context.Context) (time.Duration, error) // of the oldest digest that is due; 0 if none is
 	Failing  func(context.Context) ([]webhooks.Failure, error)
 }
 
@@ -51,28 +51,28 @@ func complete(parts any) error {
 type Queue struct {
 	Name  string        // in the API: submit, bulk, notify, digests
 	Parts []string      // the queues it is spread over, one for each partition
-	Age   time.Duration // longest time that due work may wait; 0: any
+	Age   time.Duration // longest time that due work may wait; 0 means any
 }
 
 // Options are the thresholds of alerts. An alert without a threshold is off.
 type Options struct {
-	Every          time.Duration // interval of checks; zero: 15 s
+	Every          time.Duration // interval of checks; defaults to 15 s
 	Queues         []Queue       // none: queueAge and queuePaused are off
-	Paused         time.Duration // longest pause of a queue; zero: any
-	RelayAway      time.Duration // longest time that a relay may not answer; zero: any
-	DigestsLate    time.Duration // how late a digest may be; zero: any
-	WebhookFailing time.Duration // how long an endpoint may take no event; zero: any
+	Paused         time.Duration // longest pause of a queue; zero means any
+	RelayAway      time.Duration // longest time that a relay may not answer; zero means any
+	DigestsLate    time.Duration // how late a digest may be; zero means any
+	WebhookFailing time.Duration // how long an endpoint may take no event; zero means any
 	DeadLetters    int           // failed messages within an hour that raise the alert; zero: off
 	// share of the messages that ended within an hour; needs 10 failures; zero: off
 	FailedShare float64
 	// shares of the recipients mailed through a gateway within 24 hours whose address is dead, or who
 	// complained; need 10 and 3 of them; zero: off
 	BounceRate, ComplaintRate float64
-	MaxLive                   int     // the setting outbox.maxLive; zero: no limit
-	MemoryShare               float64 // the setting redis.maxMemoryShare; zero: no limit
+	MaxLive                   int     // the setting outbox.maxLive; zero means no limit
+	MemoryShare               float64 // the setting redis.maxMemoryShare; zero means no limit
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: no metrics
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil means no metrics
 	Now      func() time.Time      // for tests; nil: Redis' own clock
 }
 

@@ -26,12 +26,12 @@ import (
 type Store struct {
 	Name string // as the receipt shows what is searched
 	// Here returns nil if this process can visit the store, and Unavailable if only another one can. NotFound:
-	// there is no such store. Nil: every process can.
+	// there is no such store. Nil means every process can.
 	Here func(ctx context.Context) error
 	// Erase erases the person. It tallies each part before it erases it, so that a crash leaves nothing
 	// uncounted. It may be called again, and then finds what is left.
 	Erase func(ctx context.Context, w outbox.Whom, tally outbox.Tally) error
-	// Export adds what the store has of the person. Nil: that is in another store, too.
+	// Export adds what the store has of the person. Nil if that is in another store, too.
 	Export func(ctx context.Context, w outbox.Whom, into *api.PersonalData) error
 }
 
@@ -50,12 +50,12 @@ type Parts struct {
 
 // Options are the settings. The zero value works.
 type Options struct {
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
-	Lease    time.Duration         // after which another process goes on; zero: 30 s
-	Every    time.Duration         // interval of looking for work; zero: 1 s
-	Again    time.Duration         // after a store that failed; zero: 5 s
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
+	Lease    time.Duration         // after which another process goes on; defaults to 30 s
+	Every    time.Duration         // interval of looking for work; defaults to 1 s
+	Again    time.Duration         // after a store that failed; defaults to 5 s
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 // keptFor is how long a receipt is kept: as long as somebody may ask for it.

@@ -22,11 +22,11 @@ const quietFor = time.Minute
 type ConnLimits struct {
 	Connections int // at once
 	PerNetwork  int // at once of unauthenticated clients of one network
-	// Count counts connections by result: served, evicted, refused; nil: nothing is counted
+	// Count counts connections by result: served, evicted, refused; nil if nothing is counted
 	Count *prometheus.CounterVec
 	// Setting is the name of the setting of Connections, for the log
 	Setting string
-	Logger  *slog.Logger // nil: nothing is logged
+	Logger  *slog.Logger // nil if nothing is logged
 }
 
 // ConnLimiter admits connections. It is safe for concurrent use.
@@ -138,7 +138,7 @@ func (c *ConnLimiter) admit(p *Pass, from netip.Prefix, first bool) (old *Pass, 
 }
 
 // oldest returns the connection that makes room for one of a network: the oldest of an unauthenticated
-// client, or the oldest of another network that holds more than half of all; nil: none.
+// client, or the oldest of another network that holds more than half of all; nil if none.
 func (c *ConnLimiter) oldest(from netip.Prefix) *Pass {
 	if front := c.anonymous.Front(); front != nil {
 		return front.Value.(*Pass)

@@ -54,7 +54,7 @@ func elements(lines []string) (out []string) {
 	return out
 }
 
-// parameter returns a parameter of an element of Forwarded; empty: there is none.
+// parameter returns a parameter of an element of Forwarded; empty if there is none.
 func parameter(element, name string) string {
 	for pair := range strings.SplitSeq(element, ";") {
 		key, value, _ := strings.Cut(pair, "=")

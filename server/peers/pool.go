@@ -17,7 +17,7 @@ type Shares struct {
 	// size of the largest body, some body can always be completed: bodies that are half in memory do not wait
 	// for each other forever.
 	First    int64
-	Bodies   int // under way at once; 0: no limit
+	Bodies   int // under way at once; 0 means no limit
 	PerOwner int // the same of one owner
 }
 

@@ -77,7 +77,7 @@ func (r *record) knows(from netip.Prefix) bool {
 	return r != nil && from.IsValid() && slices.Contains(r.Networks, from)
 }
 
-// load reads a person; nil: there is none, or none that Postroom wrote.
+// load reads a person; nil if there is none, or none that Postroom wrote.
 func (p *People) load(ctx context.Context, name string) (*record, string, error) {
 	if !names.MatchString(name) {
 		return nil, "", nil

@@ -31,8 +31,8 @@ type record struct {
 	Created  time.Time     `json:"created"`
 	Updated  time.Time     `json:"updated"`
 
-	Password string   `json:"password,omitempty"` // PHC string; empty: none is set
-	TOTP     string   `json:"totp,omitempty"`     // base32 secret; empty: no second factor
+	Password string   `json:"password,omitempty"` // PHC string; empty if none is set
+	TOTP     string   `json:"totp,omitempty"`     // base32 secret; empty means no second factor
 	Step     int64    `json:"step,omitempty"`     // of the last code that was used
 	Pending  string   `json:"pending,omitempty"`  // secret that waits for its first code
 	Recovery []string `json:"recovery,omitempty"` // SHA-256 of the codes that are left
@@ -63,7 +63,7 @@ func (r *record) info() api.PersonInfo {
 type Holder struct {
 	Name     string
 	Role     api.Role
-	Accounts []string // the only ones; empty: all
+	Accounts []string // the only ones; empty means all
 	Epoch    string   // a session of another epoch has ended
 }
 
@@ -71,8 +71,8 @@ func (r *record) holder() *Holder { return &Holder{r.Name, r.Role, r.Accounts, r
 
 // Options are the settings of People. The zero value works.
 type Options struct {
-	Logger         *slog.Logger // nil: nothing is logged
-	PasswordMemory uint32       // kB that a new password costs, for tests; 0: 64 MiB
+	Logger         *slog.Logger // nil if nothing is logged
+	PasswordMemory uint32       // kB that a new password costs, for tests; defaults to 64 MiB
 }
 
 // People keeps persons. It is safe for concurrent use, by any number of processes on one Redis.

@@ -117,7 +117,7 @@ func TestWhatIsWrongOfAPerson(t *testing.T) {
 	b := setup(t)
 	for _, tt := range []struct {
 		req api.PersonRequest
-		key string // of the fault; empty: it is accepted
+		key string // of the fault; empty if it is accepted
 	}{
 		{api.PersonRequest{Person: " Ann@Example.com ", Role: api.RoleViewer}, ""},
 		{api.PersonRequest{Person: "bob", Role: api.RoleOperator, Accounts: []string{"shop", "shop", "b"}}, ""},

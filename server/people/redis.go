@@ -120,7 +120,7 @@ func (s store) write(ctx context.Context, a putArgs, bound ...string) (bool, err
 	return done, nil
 }
 
-// nameOf returns the person that a user of an issuer is; empty: none that is known.
+// nameOf returns the person that a user of an issuer is; empty means none that is known.
 func (s store) nameOf(ctx context.Context, id api.Identity) (string, error) {
 	name, err := s.client.Get(ctx, subjectKey(id)).Result()
 	if errors.Is(err, redis.Nil) {

@@ -89,7 +89,7 @@ func (p *People) Enrol(ctx context.Context, name, password string, now time.Time
 	return p.secretOf(name, text), nil
 }
 
-// Enrolling returns the secret that waits for its first code; empty: none does.
+// Enrolling returns the secret that waits for its first code; empty if none does.
 func (p *People) Enrolling(ctx context.Context, name string) (api.TOTPSecret, error) {
 	r, _, err := p.store.load(ctx, name)
 	if err != nil || r == nil || r.Pending == "" {

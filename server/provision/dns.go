@@ -22,7 +22,7 @@ import (
 type DNS struct {
 	Resolver     maildns.HostResolver
 	Keys         *dkim.Keys    // of domains
-	BounceDomain string        // of return paths; empty: they are those of the senders
+	BounceDomain string        // of return paths; empty if they are those of the senders
 	ServiceURL   func() string // its host takes returned mail
 }
 
@@ -127,7 +127,7 @@ func hostTerm(host string) string {
 // publicKey is a DKIM key as it is published.
 type publicKey struct{ name, record string }
 
-// keyOf returns the key that signs the mail of an account; zero: there is none.
+// keyOf returns the key that signs the mail of an account; zero if there is none.
 func (p *Provisioner) keyOf(ctx context.Context, a api.Account, domain string) (publicKey, error) {
 	if a.DKIM != nil {
 		sender, err := p.Accounts.Resolve(ctx, a.Account)
@@ -216,7 +216,7 @@ func (z *zone) spfRecord() string {
 	return "v=spf1 " + strings.Join(z.spf, " ") + " ~all"
 }
 
-// mailHost returns the MX record to publish: the host of the service; empty: it is not known.
+// mailHost returns the MX record to publish: the host of the service; empty if it is not known.
 func (z *zone) mailHost() string {
 	u, err := url.Parse(z.ServiceURL())
 	if err != nil || u.Hostname() == "" {

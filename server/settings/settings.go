@@ -22,16 +22,16 @@ const (
 
 // Options are the values of the configuration, for settings that were never changed.
 type Options struct {
-	// ServiceURL is the public address. Empty: none is known.
+	// ServiceURL is the public address. Empty if none is known.
 	ServiceURL string
-	// DeliveryAttempts is the number of attempts of a message. Zero: 10.
+	// DeliveryAttempts is the number of attempts of a message. Defaults to 10.
 	DeliveryAttempts int
 	// QueueKeep is the number of completed jobs that stay visible in the queues.
 	QueueKeep int
 	// TrackOpens and TrackClicks are the defaults of accounts and messages: whether opens and clicks are
 	// counted.
 	TrackOpens, TrackClicks bool
-	// Logger gets changes, and failures to read. Nil: nothing is logged.
+	// Logger gets changes, and failures to read. Nil if nothing is logged.
 	Logger *slog.Logger
 }
 

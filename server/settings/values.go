@@ -20,7 +20,7 @@ import (
 
 // Values are the settings in force.
 type Values struct {
-	ServiceURL       string   // public address; empty: none
+	ServiceURL       string   // public address; empty if none
 	DeliveryAttempts int      // attempts of a message, at least 1
 	QueueKeep        int      // completed jobs that stay visible in the queues
 	TrackOpens       bool     // default of accounts and messages: opens are counted
@@ -31,11 +31,11 @@ type Values struct {
 
 // Webhooks is the instance's webhook target, beside the endpoints.
 type Webhooks struct {
-	URL     string             // empty: none
+	URL     string             // empty if none
 	Events  []string           // types of event; "*": all
 	Headers []api.CustomHeader // added to each request; their values may be secrets
 	Enabled bool               // if false, nothing is sent, whatever the URL
-	Broken  error              // why the headers don't open; nil: they do
+	Broken  error              // why the headers don't open; nil if they do
 }
 
 // Wants reports whether an event of this type goes to the target.

@@ -21,7 +21,7 @@ var errFarTooLarge = errors.New("message far too large")
 type body struct {
 	content []byte
 	limit   int64
-	most    int64 // octets to keep, if the beginning is enough; 0: all
+	most    int64 // octets to keep, if the beginning is enough; 0 means all
 	read    int64 // octets, kept or not
 	refused reply // why the content is refused; its code is 0 while it is not
 	memory  *peers.Body

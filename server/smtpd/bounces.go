@@ -31,9 +31,9 @@ type Bounces interface {
 // BounceOptions are the settings of a bounce listener. At least one of Listen and LMTP is needed.
 type BounceOptions struct {
 	// Listen is for SMTP from anywhere. ListenTLS and InsecureAuth have no effect. LoginTimeout bounds the time
-	// to the first expected recipient; 0: 2 min. BodyMemory has no effect
+	// to the first expected recipient; defaults to 2 min. BodyMemory has no effect
 	Options
-	// path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of your own; empty: none
+	// path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of your own; empty if none
 	LMTP string
 }
 

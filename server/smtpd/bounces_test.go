@@ -27,7 +27,7 @@ import (
 type returns struct {
 	mu   sync.Mutex
 	got  []string              // recipient, then the mail
-	fail func(to string) error // nil: all is taken
+	fail func(to string) error // nil if all is taken
 }
 
 func (r *returns) Expected(address string) error {

@@ -36,30 +36,30 @@ type Parts struct {
 
 // Options are the settings of an inlet. At least one of Listen and ListenTLS is needed.
 type Options struct {
-	Listen       string // address for SMTP, with STARTTLS if there is a certificate; empty: none
-	ListenTLS    string // address for TLS from the first byte (RFC 8314), needs a certificate; empty: none
-	TLSCert      string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
+	Listen       string // address for SMTP, with STARTTLS if there is a certificate; empty if none
+	ListenTLS    string // address for TLS from the first byte (RFC 8314), needs a certificate; empty if none
+	TLSCert      string // file of the certificate chain in PEM, read again when it changes; empty means no TLS
 	TLSKey       string // file of its key in PEM
 	Hostname     string // name in the greeting; empty: os.Hostname
 	InsecureAuth bool   // accept tokens without TLS from other machines too
-	// Proxies send the PROXY protocol on Listen and ListenTLS; nil: nobody does
+	// Proxies send the PROXY protocol on Listen and ListenTLS; nil if no one does
 	Proxies        *peers.Proxies
-	MaxMessage     int64 // bytes of a message; 0: 25 MB
-	MaxRecipients  int   // recipients of a message; 0: 1000
+	MaxMessage     int64 // bytes of a message; defaults to 25 MB
+	MaxRecipients  int   // recipients of a message; defaults to 1000
 	MaxConnections int   // connections at once; 0: 500
-	// connections of one address (IPv6: /64) at once without a login; 0: 50
+	// connections of one address (IPv6: /64) at once without a login; defaults to 50
 	MaxConnectionsPerAddress int
 	MinRate                  int64 // bytes a second of a message, measured over IdleTimeout; 0: 4 kB
 	// BodyMemory is the memory in bytes that messages share while they come in, but for the first 64 kB of each.
-	// An account gets at most as much as is left for all others. Beyond it: 452. 0: 256 MB.
+	// An account gets at most as much as is left for all others. Beyond it: 452. Defaults to 256 MB.
 	BodyMemory int64
 	// IdleTimeout bounds the silence of a client between commands and within a message.
-	// 0: 5 min (RFC 5321 section 4.5.3.2.7).
+	// defaults to 5 min (RFC 5321 section 4.5.3.2.7).
 	IdleTimeout  time.Duration
-	LoginTimeout time.Duration         // from the greeting to the login; 0: 1 min
-	Grace        time.Duration         // for messages on their way in when ctx of Run ends; 0: 10 s
-	Metrics      prometheus.Registerer // nil: nothing is counted
-	Logger       *slog.Logger          // nil: nothing is logged
+	LoginTimeout time.Duration         // from the greeting to the login; defaults to 1 min
+	Grace        time.Duration         // for messages on their way in when ctx of Run ends; defaults to 10 s
+	Metrics      prometheus.Registerer // nil if nothing is counted
+	Logger       *slog.Logger          // nil if nothing is logged
 	Now          func() time.Time
 }
 
@@ -88,7 +88,7 @@ type Inlet struct {
 	bounces   Bounces // nil: applications submit their messages here
 	opts      Options
 	listeners []listener
-	cert      *dialing.Certificate // nil: no TLS
+	cert      *dialing.Certificate // nil means no TLS
 	metrics   *metrics
 	log       maillog
 	memory    *peers.Pool         // Options.BodyMemory

@@ -54,7 +54,7 @@ type settings struct {
 	smtpd.Options
 	access *access.Access // nil: knows token, and nothing else
 	audit  *audit.Log     // nil: one that nobody reads
-	log    io.Writer      // gets the log at debug as well; nil: nobody does
+	log    io.Writer      // gets the log at debug as well; nil if no one does
 	tls    bool           // with a certificate, STARTTLS and an address for implicit TLS
 }
 

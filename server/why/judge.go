@@ -79,7 +79,7 @@ func (q *question) foremost(newest fate, stops []api.WhyFinding) []fate {
 	return append(later, found...)
 }
 
-// created is when the message of a fate was accepted; zero: not known.
+// created is when the message of a fate was accepted; zero if not known.
 func (q *question) created(f fate) time.Time {
 	for _, m := range q.answer.Messages {
 		if m.QueueID == f.QueueID {

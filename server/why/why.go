@@ -46,18 +46,18 @@ type Parts struct {
 	Sources     []Source
 	// Account returns an account with its state.
 	Account func(ctx context.Context, id string) (api.AccountInfo, error)
-	// Deliveries returns the webhook deliveries of events of an account; nil: there are no webhooks.
+	// Deliveries returns the webhook deliveries of events of an account; nil if there are no webhooks.
 	Deliveries func(ctx context.Context, account string, bound bool, events []string) (api.MessageDeliveries,
 		error)
 }
 
 // Options are the settings. The zero value works.
 type Options struct {
-	KeepLog  time.Duration         // how long the email log keeps messages, to say so; zero: not said
-	Patience time.Duration         // how long each source may take; zero: 10 s
-	Registry prometheus.Registerer // nil: no metrics
-	Logger   *slog.Logger          // nil: no log
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	KeepLog  time.Duration         // how long the email log keeps messages, to say so; zero if not said
+	Patience time.Duration         // how long each source may take; defaults to 10 s
+	Registry prometheus.Registerer // nil means no metrics
+	Logger   *slog.Logger          // nil means no log
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 // Why says why addresses did or did not get their mail. It is safe for concurrent use.

@@ -21,7 +21,7 @@ type EventPage struct {
 	Events  []provider.Event
 	Ignored int // understood, but not needed
 	Broken  int // unreadable, skipped
-	// time up to which all events are on this page and those before; zero: unknown until the last page
+	// time up to which all events are on this page and those before; zero if unknown until the last page
 	Until time.Time
 	Next  string // cursor of the next page; empty: this was the last
 	Note  string // what the API can't tell, for the operator; empty: nothing
@@ -134,7 +134,7 @@ func following(t apisend.Target, next string) (string, error) {
 	return path, nil
 }
 
-// answered returns the HTTP status of an error; 0: there was no answer.
+// answered returns the HTTP status of an error; 0 if there was no answer.
 func answered(err error) int {
 	if e, ok := errors.AsType[*smtpsend.Error](err); ok {
 		return e.Status

@@ -96,7 +96,7 @@ func (c *Client) resendEmails(ctx context.Context, t apisend.Target, q span) (Ev
 	return page, nil
 }
 
-// moment reads a time as providers write it; zero: it is none.
+// moment reads a time as providers write it; zero if it is none.
 func moment(text string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999-07", time.DateTime,
 		time.RFC1123, time.RFC1123Z} {
@@ -220,7 +220,7 @@ func (c *Client) sendGridMessages(ctx context.Context, t apisend.Target, q span)
 	return page, nil
 }
 
-// sendGridNext returns the cursor after a page; empty: all was read.
+// sendGridNext returns the cursor after a page; empty if all was read.
 func sendGridNext(status, until string, open []string, to time.Time) string {
 	switch {
 	case len(open) == 0 && until == "" && status == "delivered":

@@ -27,7 +27,7 @@ type Suppressed struct {
 	Address string
 	// ReasonBounced, ReasonSpam or ReasonUnsubscribed; ReasonOther: a person added it
 	Reason  provider.Reason
-	Since   time.Time // zero: not known
+	Since   time.Time // zero if not known
 	Until   time.Time // zero: for good
 	Comment string    // the provider's words
 }
@@ -106,7 +106,7 @@ func (c *Client) sesList(ctx context.Context, t apisend.Target, cursor string) (
 	return page, err
 }
 
-// unix returns a time in seconds since 1970; zero: none.
+// unix returns a time in seconds since 1970; zero if none.
 func unix(seconds float64) time.Time {
 	if seconds <= 0 || seconds > 1<<40 {
 		return time.Time{}

@@ -19,7 +19,7 @@ type wanted struct{ url, secret string }
 
 // present is the webhook with that address at the provider.
 type present struct {
-	id     string // the provider's; empty: there is none
+	id     string // the provider's; empty if there is none
 	right  bool   // it is on, and reports all that Postroom reads
 	secret string // with which it proves itself; empty: the provider doesn't tell
 	state  any    // what put needs to know besides
@@ -147,7 +147,7 @@ func conflict(text string, values ...any) error {
 		Scope: smtpsend.ScopeAccount, Err: fmt.Errorf(text, values...)}
 }
 
-// status returns the HTTP status of an error; 0: there was no answer.
+// status returns the HTTP status of an error; 0 if there was no answer.
 func status(err error) int {
 	e, _ := errors.AsType[*smtpsend.Error](err)
 	return cmp.Or(e, &smtpsend.Error{}).Status

@@ -18,12 +18,12 @@ import (
 // adapter is what differs between the providers.
 type adapter struct {
 	base  func(Target) string // URL of the API; nil: Target.URL is required
-	most  int                 // recipients of one request; 0: any number
-	size  int64               // bytes of a message, as MIME; 0: any number
+	most  int                 // recipients of one request; 0 means any number
+	size  int64               // bytes of a message, as MIME; 0 means any number
 	apart bool                // it takes parts instead of MIME: mail.parts is set
 	tls   bool                // it can require TLS for a message
 	// returns what of a message the API can't carry, to be said after "it has", with the field of a submit in
-	// front, as in "attachments: an empty attachment"; empty: nothing. nil: it carries any
+	// front, as in "attachments: an empty attachment"; empty: nothing. nil if it carries any
 	lacks func(Target, *mail) string
 	// makes a request; it may be repeated with the same bytes
 	request func(Target, *mail, group) (request, error)
@@ -34,14 +34,14 @@ type adapter struct {
 	list *listing // how it takes several messages in one request; nil: one by one
 	// the wait until the provider's limit is reset, from an answer's header; nil: the header never has it
 	reset func(http.Header, time.Time) time.Duration
-	// how long the provider remembers a key against duplicates; 0: it takes none
+	// how long the provider remembers a key against duplicates; 0 if it takes none
 	remembers time.Duration
 	// a harmless request that shows whether the key is good
 	check func(Target) request
 	// says what its answer with 2xx means; nil: it is good. A nil function takes any. Other answers are read as
 	// those to a message
 	checked func(*exchange) *refusal
-	// says whether a refusal of the check shows that the key is good; nil: none does
+	// says whether a refusal of the check shows that the key is good; nil if none does
 	fine func(*exchange) bool
 }
 
@@ -65,8 +65,8 @@ type request struct {
 	path   string // with the query, after Target.Base
 	header http.Header
 	body   []byte
-	key    string // against duplicates; empty: none
-	item   []byte // the message as an item of a list; nil: it must go alone
+	key    string // against duplicates; empty if none
+	item   []byte // the message as an item of a list; nil if it must go alone
 	list   bool   // it has several messages
 }
 
@@ -107,7 +107,7 @@ type mail struct {
 	key   string  // against duplicates, for a group that is all of the recipients left
 }
 
-// proof returns the text that proves the message; empty: it has none.
+// proof returns the text that proves the message; empty if it has none.
 func (m *mail) proof() string {
 	if m.Labels.Proof == nil {
 		return ""
@@ -142,7 +142,7 @@ type exchange struct {
 type answer struct {
 	unreadable bool                 // it is not of the API's form: the status decides, or it is in doubt
 	id         string               // the provider's, for all recipients that it took
-	refusal    *refusal             // for all recipients; nil: it took them
+	refusal    *refusal             // for all recipients; nil if it took them
 	each       map[string]recipient // single recipients, by fold of the address, instead of id and refusal
 	listed     bool                 // each lists all recipients: one that is missing is in doubt
 	again      bool                 // recipients that are not in each were not taken because of the others
@@ -153,7 +153,7 @@ type answer struct {
 // recipient is what an answer says of one recipient.
 type recipient struct {
 	id      string
-	refusal *refusal // nil: it was taken
+	refusal *refusal // nil if it was taken
 	doubt   error    // the answer contradicts itself
 }
 

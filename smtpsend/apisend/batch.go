@@ -60,7 +60,7 @@ type member struct {
 	failed error // of its marks, in the request under way
 
 	turn    bool          // it waits no longer for a connection
-	marking chan struct{} // closed when its marks have been called; nil: they are not being called
+	marking chan struct{} // closed when its marks have been called; nil if they are not being called
 	left    bool          // the last byte of its request
 	gone    bool          // its caller does not wait any more
 }

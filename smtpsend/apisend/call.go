@@ -13,7 +13,7 @@ import (
 type Call struct {
 	Method string // empty: GET, or POST where there is a body
 	Path   string // with its query, after the base of the API
-	Body   any    // url.Values make a form, everything else JSON; nil: there is none
+	Body   any    // url.Values make a form, everything else JSON; nil if there is none
 	Header http.Header
 }
 

@@ -36,9 +36,9 @@ type alternative struct {
 
 // file is a part that isn't a text of the message.
 type file struct {
-	name    string // empty: none
+	name    string // empty if none
 	kind    string // media type with its parameters
-	cid     string // Content-ID without brackets; empty: none
+	cid     string // Content-ID without brackets; empty if none
 	content []byte
 }
 

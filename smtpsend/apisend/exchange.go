@@ -26,7 +26,7 @@ var (
 
 // sent is the result of a request.
 type sent struct {
-	x      *exchange       // nil: there is no answer
+	x      *exchange       // nil if there is no answer
 	err    *smtpsend.Error // why, for all recipients
 	reused bool            // the connection had served before, and nothing of the request can have been seen
 	tls    string          // such as "TLS 1.3"

@@ -95,7 +95,7 @@ func (f file) attached() file {
 	return f
 }
 
-// firstTag returns the first tag of at most so many bytes; empty: there is none.
+// firstTag returns the first tag of at most so many bytes; empty if there is none.
 func (m *mail) firstTag(most int) string { return strings.Join(m.tags(1, most), "") }
 
 // proofUpTo returns the proof if it has at most so many bytes.
@@ -106,7 +106,7 @@ func (m *mail) proofUpTo(most int) string {
 	return ""
 }
 
-// echo is the proof as metadata; nil: there is none.
+// echo is the proof as metadata; nil if there is none.
 func echo(proof string) map[string]string {
 	if proof == "" {
 		return nil

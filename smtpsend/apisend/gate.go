@@ -17,14 +17,14 @@ var errClosed = errors.New("the exchange has ended")
 type gate struct {
 	ctx    context.Context //nolint:containedctx // of the exchange
 	body   []byte
-	marks  func(context.Context) error // nil: none
+	marks  func(context.Context) error // nil if none
 	opened func()                      // called when the last byte leaves
 
 	read int // only by Read
 
 	mu       sync.Mutex
 	closed   bool
-	released time.Time // when the last byte left; zero: it has not
+	released time.Time // when the last byte left; zero if it has not
 	aborted  error     // why the marks failed
 }
 

@@ -23,16 +23,16 @@ import (
 
 // Options tunes a Sender. The zero value works.
 type Options struct {
-	// longest wait for a request to leave, and then for its answer; 0: 120 s
+	// longest wait for a request to leave, and then for its answer; defaults to 120 s
 	Timeout time.Duration
-	// Guard judges the addresses that are dialed; nil: it permits private ones
+	// Guard judges the addresses that are dialed; nil if it permits private ones
 	Guard *dialing.Guard
 	// Admit is called before each request to a target with Shared set, so that processes count their requests
 	// together. It is as in smtpsend.Options.
 	Admit func(ctx context.Context, t Target) (release func(), err error)
 	// Wait waits before a request is repeated, and reports false if ctx ends meanwhile; nil: by the clock
 	Wait     func(ctx context.Context, d time.Duration) bool
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 	Registry prometheus.Registerer // nil: measure nothing
 	Logger   *slog.Logger          // nil: discard
 }
@@ -170,7 +170,7 @@ type delivery struct {
 	result smtpsend.Result
 	at     map[string][]int // recipients by fold of their address, as indexes into result.Recipients
 	open   []string         // recipients without a result, in their order
-	most   int              // recipients of one request; 0: any number
+	most   int              // recipients of one request; 0 means any number
 }
 
 func newDelivery(s *Sender, t Target, m smtpsend.Message) *delivery {

@@ -20,7 +20,7 @@ type Target struct {
 	ID          string // the gateway's, for logs and metrics
 	Shared      string // all processes count requests together under this name; empty: each its own
 	Connections int    // requests under way; 0: DefaultConnections
-	Proxy       string // URL of a proxy; empty: none
+	Proxy       string // URL of a proxy; empty if none
 
 	// as in api.GatewayAPI
 	URL, Key, Secret, Region, Domain, Stream, Pool, Subaccount string

@@ -12,7 +12,7 @@ import (
 
 // tlsa is what the TLSA records of a host ask for. The zero value: nothing.
 type tlsa struct {
-	records   string // usable ones, as [smtpsend.Relay.TLSA]; empty: none
+	records   string // usable ones, as [smtpsend.Relay.TLSA]; empty if none
 	base      string // the name that has them
 	authority bool   // one names an authority, so the server's name must be right
 	unusable  bool   // there are records, but none can be used: TLS without verification

@@ -20,7 +20,7 @@ type delivery struct {
 	sources []Source
 	m       smtpsend.Message
 	begun   time.Time
-	six     *bool // the system's choice may be an IPv6 address; nil: not known yet
+	six     *bool // the system's choice may be an IPv6 address; nil if not known yet
 
 	result   smtpsend.Result
 	final    []bool                  // recipients whose result stands

@@ -30,7 +30,7 @@ type rest struct {
 	failures int // in a row
 	length   time.Duration
 	since    time.Time // when the last rest began
-	until    time.Time // zero: they don't rest
+	until    time.Time // zero if they don't rest
 	why      *smtpsend.Error
 }
 

@@ -30,7 +30,7 @@ type Options struct {
 	Port  int    // the mail servers' port; 0 means 25. Tests have another
 	Probe string // domain whose servers Verify connects to; empty: gmail.com
 
-	Now      func() time.Time                 // nil: time.Now
+	Now      func() time.Time                 // defaults to time.Now
 	Shuffle  func(n int, swap func(i, j int)) // mixes equal hosts and addresses; nil: at random
 	Logger   *slog.Logger                     // nil: discard
 	Registry prometheus.Registerer            // nil: measure nothing

@@ -14,7 +14,7 @@ type Reply struct {
 	Code     int    // reply code; 0: that in Text, if there is one
 	Enhanced string // enhanced status code; empty: that in Text, if there is one
 	Text     string // the reply, or the error where none came
-	Error    string // name of the error, such as ETIMEDOUT; empty: not known
+	Error    string // name of the error, such as ETIMEDOUT; empty if not known
 }
 
 // longest is how many bytes of a reply are looked at. A reply of SMTP is shown up to 1,000 bytes.

@@ -97,7 +97,7 @@ func (e *entry) says(text, class string) bool {
 	})
 }
 
-// fits reports whether the entry is for replies of a class; "": there was no reply.
+// fits reports whether the entry is for replies of a class; "" if there was no reply.
 func (e *entry) fits(class string) bool {
 	switch e.class {
 	case "0":

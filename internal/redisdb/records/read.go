@@ -31,7 +31,7 @@ func (s *Store[V]) Get(ctx context.Context, id string) (*Record[V], error) {
 }
 
 // Open returns the first of these records that exists, with its state and its secrets in clear: for use, not
-// for an answer. Nil: none exists. If the secrets don't open, Broken has the error.
+// for an answer. Nil means none exists. If the secrets don't open, Broken has the error.
 func (s *Store[V]) Open(ctx context.Context, ids ...string) (*Record[V], error) {
 	found, err := s.load(ctx, ids, true)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Store[V]) each(ctx context.Context, do func(*Record[V]) error) error {
 	}
 }
 
-// loadOne returns a record with its secrets sealed; nil: there is none.
+// loadOne returns a record with its secrets sealed; nil if there is none.
 func (s *Store[V]) loadOne(ctx context.Context, id string, state bool) (*Record[V], error) {
 	found, err := s.load(ctx, []string{id}, state)
 	if err != nil {

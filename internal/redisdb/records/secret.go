@@ -29,7 +29,7 @@ type Secret struct {
 // Place is a setting that decides where a secret goes, and whom Postroom takes for its receiver there.
 type Place struct {
 	Field string // name of the setting in the API
-	Value string // in the form that is compared; empty: not set
+	Value string // in the form that is compared; empty if not set
 }
 
 // keep seals secrets in clear, and replaces masked ones by the sealed secrets of the record before. It
@@ -51,7 +51,7 @@ func keep(all, before []Secret, ring *seal.Ring, place string) []fault.Field {
 	return wrong
 }
 
-// lost returns why the stored secret can't replace a masked one; empty: it can.
+// lost returns why the stored secret can't replace a masked one; empty if it can.
 func (s Secret) lost(old Secret) string {
 	if old.Get() == "" {
 		return "is masked, but there is no stored value to keep"

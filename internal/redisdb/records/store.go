@@ -40,7 +40,7 @@ type Record[V any] struct {
 	State   map[string]string `json:"-"` // written by scripts of the kind's package
 	Broken  error             `json:"-"` // of [Store.Open]: why its secrets don't open; they are masked then
 
-	revision string // empty: not stored
+	revision string // empty if not stored
 }
 
 // Stored reports whether the record is in Redis, and not the stand-in.
@@ -49,14 +49,14 @@ func (r *Record[V]) Stored() bool { return r.revision != "" }
 // Options are the optional parts of a store.
 type Options[V any] struct {
 	// StandIn is a record that exists without being stored, such as one from the configuration. Its secrets are
-	// in clear. A stored record of the same id takes its place. Nil: there is none.
+	// in clear. A stored record of the same id takes its place. Nil if there is none.
 	StandIn *Record[V]
-	// Forget is called after this process has changed or deleted a record. Nil: no call.
+	// Forget is called after this process has changed or deleted a record. Nil means no call.
 	Forget func(id string)
 	// InUse returns the fault of deleting a record that something needs; nil: nothing does. Nil: nothing ever
 	// does.
 	InUse InUse
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 

@@ -23,8 +23,8 @@ import (
 type Options struct {
 	URL    string        // URLs of nodes, with user and password if needed; comma-separated
 	Index  string        // the alias; empty: postroom
-	Learn  time.Duration // maximum time until each process knows that an index is being built; zero: 2 s
-	Logger *slog.Logger  // nil: nothing is logged
+	Learn  time.Duration // maximum time until each process knows that an index is being built; defaults to 2 s
+	Logger *slog.Logger  // nil if nothing is logged
 }
 
 // Store is an index in a cluster. It implements search.Store.

@@ -54,8 +54,8 @@ type (
 	}
 	// Created matches documents by the acceptance time of their message.
 	Created struct {
-		From  time.Time // this time or later; zero: no limit
-		Until time.Time // before this time; zero: no limit
+		From  time.Time // this time or later; zero means no limit
+		Until time.Time // before this time; zero means no limit
 	}
 )
 

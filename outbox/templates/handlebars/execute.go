@@ -14,9 +14,9 @@ import (
 type Input struct {
 	// Strict makes missing variables an error with all names; otherwise they print nothing.
 	Strict bool
-	// Locale is the language of numbers and dates, such as "de" or "pt-BR"; empty: English.
+	// Locale is the language of numbers and dates, such as "de" or "pt-BR"; defaults to English.
 	Locale string
-	// Zone is the time zone of dates; nil: UTC.
+	// Zone is the time zone of dates; defaults to UTC.
 	Zone *time.Location
 	// Variables are additional @variables, such as {"site": …} for {{@site}}.
 	Variables map[string]any

@@ -11,7 +11,7 @@ type Options struct {
 	// read.
 	Partials map[string]string
 	// Layout is the name of a partial that gets the whole template as its block, as between {{#> name}} and
-	// {{/name}}. The layout prints it with {{> @partial-block}}. Empty: none.
+	// {{/name}}. The layout prints it with {{> @partial-block}}. Empty if none.
 	Layout string
 	// Escaping is the escaping of printed values; default html.
 	Escaping Escaping

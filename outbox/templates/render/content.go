@@ -28,7 +28,7 @@ type Content struct {
 	Account    Person `json:"account"`              // the sender, as templates see it
 	ServiceURL string `json:"serviceUrl,omitempty"` // the public address, as templates see it
 	Locale     string `json:"locale,omitempty"`     // of numbers and dates; empty: en
-	TZ         string `json:"tz,omitempty"`         // time zone of dates; empty: UTC
+	TZ         string `json:"tz,omitempty"`         // time zone of dates; defaults to UTC
 
 	From        message.Address      `json:"from"`
 	ReplyTo     []message.Address    `json:"replyTo,omitempty"`
@@ -43,7 +43,7 @@ type Personalization struct {
 	InReplyTo  string            `json:"inReplyTo,omitempty"`
 	References []string          `json:"references,omitempty"`
 	Params     json.RawMessage   `json:"params,omitempty"` // an object; empty: none
-	// what Params decode to, with numbers as json.Number; nil: they are decoded
+	// what Params decode to, with numbers as json.Number; nil if they are decoded
 	Decoded map[string]any `json:"-"`
 	Date    int64          `json:"date"` // Unix milliseconds, of the Date header
 }
@@ -188,12 +188,12 @@ type Person struct {
 type Context struct {
 	Account    Person // the sender
 	Recipient  Person // the recipient of this mail
-	ServiceURL string // public URL of this Postroom; empty: none
+	ServiceURL string // public URL of this Postroom; empty if none
 
-	UnsubscribeURL string // the recipient's own page; empty: none
+	UnsubscribeURL string // the recipient's own page; empty if none
 	PreferencesURL string // likewise
 
-	account, service map[string]any // as Data has them; nil: it makes them
+	account, service map[string]any // as Data has them; nil if it makes them
 }
 
 // lifted are the params of digests and of mails to subscribers, which templates name without "params." too.

@@ -19,7 +19,7 @@ import (
 type Input struct {
 	Data      any            // maps, slices and scalars, as decoded JSON
 	Variables map[string]any // further @variables
-	Locale    string         // for numbers and dates; empty: English
+	Locale    string         // for numbers and dates; defaults to English
 	Zone      *time.Location // for dates; nil: UTC
 	// variables that are missing are an error, fault.Unprocessable with code TemplateVariablesMissing
 	Strict bool
@@ -34,7 +34,7 @@ type Mail struct {
 	Text        string
 	Missing     []Missing // the missing variables, each once
 
-	shape   *shape // of HTML; nil: it has none
+	shape   *shape // of HTML; nil if it has none
 	values  []handlebars.Value
 	changed links.Options // how its links changed
 }

@@ -32,9 +32,9 @@ type Identity struct {
 	Bcc       []message.Address // only to be checked; the envelope has them
 
 	Headers        []message.Header // of this message only, after those of the content
-	UnsubscribeURL string           // as templates see it; empty: none
+	UnsubscribeURL string           // as templates see it; empty if none
 	PreferencesURL string           // likewise
-	// how the links of the html change; nil: they stay. Text is made of the html before that
+	// how the links of the html change; nil if they stay. Text is made of the html before that
 	Links func() (links.Options, error)
 }
 

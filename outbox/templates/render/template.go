@@ -37,14 +37,14 @@ type Options struct {
 	Partials map[string]string
 	// what Text, Subject and PreviewText use instead of the partials of the same name
 	TextPartials map[string]string
-	// html around the html part, in which {{> @partial-block}} stands for it; empty: none
+	// html around the html part, in which {{> @partial-block}} stands for it; empty if none
 	Layout      string
 	InlineCSS   bool              // write style sheets into style attributes
 	EscapedOnly bool              // refuse {{{ }}}
 	Mustache    bool              // read templates as Mustache does (handlebars.Options)
 	Limits      handlebars.Limits // of each part
 	CSS         inlinecss.Options
-	Time        time.Duration // for one rendering on a busy machine; 0: 10 s
+	Time        time.Duration // for one rendering on a busy machine; defaults to 10 s
 }
 
 // Template is a parsed template. It is safe for concurrent use.

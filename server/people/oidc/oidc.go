@@ -46,7 +46,7 @@ type Options struct {
 	// the role that it was created with.
 	Roles  map[api.Role][]string
 	Client *http.Client
-	Now    func() time.Time // nil: time.Now
+	Now    func() time.Time // defaults to time.Now
 }
 
 // Issuer is a server that knows people. It is safe for concurrent use.
@@ -173,7 +173,7 @@ func (i *Issuer) identify(ctx context.Context, p *oidc.Provider, token *oauth2.T
 	return who, nil
 }
 
-// role returns the highest role that values give; empty: none.
+// role returns the highest role that values give; empty if none.
 func (i *Issuer) role(values []string) api.Role {
 	for _, role := range []api.Role{api.RoleAdmin, api.RoleOperator, api.RoleViewer} {
 		if slices.ContainsFunc(values, func(v string) bool { return slices.Contains(i.o.Roles[role], v) }) {
