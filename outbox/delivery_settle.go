@@ -16,7 +16,7 @@ import (
 // settledReply is the response of a recipient whose message was in doubt.
 const settledReply = "reported by the provider: it took the message in an attempt that was in doubt"
 
-// settle resolves a doubt with what is known about the message: a recipient with a report has the message and
+// settle resolves a doubt with what is known about the message. A recipient with a report has the message and
 // doesn't get it again. It returns the decision if no recipient is left, or if a provider's report must be
 // waited for, and nil if the message must be tried. After a replay it asks nothing, because an operator wants
 // the message sent.

@@ -60,7 +60,7 @@ func (d *Operations) Patch(ctx context.Context, id string, p api.OutboxPatch) (a
 // reopening is a change of a message that is not being sent.
 type reopening struct {
 	due      time.Time
-	planned  time.Time // of the first attempt; zero means as before
+	planned  time.Time // when the first attempt is due; zero means as before
 	attempts int
 	max      int
 	gateway  string

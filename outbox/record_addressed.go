@@ -74,8 +74,8 @@ func (e envelope) addressed() string {
 	return b.String()
 }
 
-// keepAddressed is how many seconds the notes of a list are kept after the last one, so that lists of
-// addresses that get no mail any more go: longer than any of their messages is kept.
+// keepAddressed returns how many seconds a list's notes are kept after the last one: longer than any of its
+// messages, so that lists disappear for addresses that get no more mail.
 func (o Options) keepAddressed() int {
 	return int(max(addressedFor, o.MaxAhead+o.KeepDeadLetters, o.MaxAhead+o.KeepEnded).Seconds())
 }

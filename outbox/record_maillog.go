@@ -114,7 +114,7 @@ func mask(address string) string {
 	return string([]rune(address)[:1]) + "***" + address[at:]
 }
 
-// quoted is an address in the reply of a relay: what stands between signs that no address has.
+// quoted is an address in a relay's reply: the text between characters that no address has.
 var quoted = regexp.MustCompile(`[^ <>,;:"'()\[\]]*@[^ <>,;:"'()\[\]]*`)
 
 // maskAll hides every address inside a text.
@@ -125,7 +125,7 @@ type ended struct {
 	Envelope  envelope `json:"envelope"`
 	Status    status   `json:"status"`
 	Result    string   `json:"result"`
-	At        int64    `json:"at"` // of its end, in Unix milliseconds as the times below
+	At        int64    `json:"at"` // when it ended, in Unix milliseconds like the times below
 	Created   int64    `json:"created"`
 	Scheduled int64    `json:"scheduled"`
 	Lane      api.Lane `json:"lane"`

@@ -80,7 +80,7 @@ type (
 	// First is what is full; with OVER, see the prelude.
 	accepted    struct{ Word, First, State string }
 	mailingArgs struct{ Mailing, Name string }
-	// First is that of accepted.
+	// First is accepted's.
 	reserved struct {
 		Word, First string
 		Messages    int

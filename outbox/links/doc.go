@@ -10,7 +10,7 @@
 //   - unfinished links, with the placeholders of a template language;
 //   - links that must not be counted: prefixes of [Options].Keep, and elements with data-track="off", which
 //     keep that attribute;
-//   - links in comments, so also those that only Outlook sees ([if mso]);
+//   - links in comments, including the ones that only Outlook sees ([if mso]);
 //   - the 501st different link and all after it.
 //
 // A rewritten link leads to the same address as before. Entities are read as browsers read them, relative

@@ -27,11 +27,11 @@ type Parts struct {
 	Tasks  *queue.Client
 	Queues *queue.Control
 	Outbox Outbox
-	Store  Store // nil: the index is in another process, or there is none
+	Store  Store // nil if the index is in another process, or there is none
 	// Pace is the number of messages that this process accepts and sends per second. The higher it is, the
-	// longer indexing rests. Nil: indexing never rests.
+	// longer indexing pauses. If nil, indexing never pauses.
 	Pace func() float64
-	// Work runs the workers of the queue documents, with a handler for TaskType, until ctx ends. Nil: this
+	// Work runs the workers of the queue documents, with a handler for TaskType, until ctx ends. If nil, this
 	// process indexes nothing.
 	Work func(ctx context.Context, handle queue.Handler) error
 }
@@ -48,7 +48,7 @@ type Options struct {
 	// NoLog means that the outbox forgets ended messages. Then their events update the index.
 	NoLog bool
 
-	MaxText       int           // bytes of text kept of a message; negative: none; defaults to 4 KB
+	MaxText       int           // bytes of text kept for a message; defaults to 4 KB; negative for none
 	Retention     time.Duration // how long a message can be found; negative: forever; defaults to 2160 h
 	MaxWaiting    int           // maximum of waiting tasks; defaults to 3,000
 	SearchTimeout time.Duration // defaults to 5 s
@@ -85,7 +85,7 @@ type Documents struct {
 	failures atomic.Int64 // consecutive task failures
 	searches chan struct{}
 	turn     redisdb.Turn
-	noted    counted // the size that was stored last; of the indexer
+	noted    counted // the indexer's: the size that was stored last
 
 	mu      sync.Mutex
 	counted time.Time       // when full was set

@@ -90,7 +90,7 @@ func (c *catalog) count(account string) (n int) {
 	return n
 }
 
-// partial returns the partial of an account, or a common one (empty account), by name; nil if none.
+// partial returns an account's partial by name, or a common one (empty account), or nil.
 func (c *catalog) partial(account, name string) *entry {
 	if own := c.partials[owned{account, name}]; own != nil {
 		return own

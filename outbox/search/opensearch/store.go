@@ -22,7 +22,7 @@ import (
 // Options are the settings of a Store. URL is required.
 type Options struct {
 	URL    string        // URLs of nodes, with user and password if needed; comma-separated
-	Index  string        // the alias; empty: postroom
+	Index  string        // the alias; defaults to postroom
 	Learn  time.Duration // maximum time until each process knows that an index is being built; defaults to 2 s
 	Logger *slog.Logger  // nil if nothing is logged
 }
@@ -31,7 +31,7 @@ type Options struct {
 type Store struct {
 	client *client.Client
 	stop   context.CancelFunc
-	http   *http.Client // of client
+	http   *http.Client // the client's
 	alias  string
 	learn  time.Duration
 	log    *slog.Logger

@@ -62,8 +62,8 @@ type branch struct {
 	strip   strip
 }
 
-// branches reads what follows an else, and returns the tag that ends it. {{else name}} makes a block inside a
-// program of its own, as if written {{else}}{{#name}}…{{/name}}.
+// branches reads what follows an else, and returns the tag that ends it. {{else name}} makes a block inside
+// its own program, as if written {{else}}{{#name}}…{{/name}}.
 func (p *parser) branches(end tag, chains bool, count int) (*branch, tag) {
 	switch {
 	case end.kind == tagElse:
