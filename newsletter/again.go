@@ -13,9 +13,9 @@ import (
 // pausedAgain is when the message of a deferred person is tried again whose campaign is paused.
 const pausedAgain = 30 * time.Second
 
-// Turn says what is to be done with the message of a deferred person directly before an attempt. The
-// person is judged as at the first attempt, and gets what the campaign says now. Mail of no campaign goes
-// as it is. Conflict: a later run has the person, or may have.
+// Turn says how to treat a deferred person's message directly before an attempt. The person is judged as at
+// the first attempt, and gets the campaign's current content. Mail of no campaign goes as it is. Turn returns
+// Conflict if a later run has the person, or may have.
 func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, error) {
 	at, err := c.about(ctx, messageID)
 	if err != nil || at == nil {
@@ -28,7 +28,7 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 	case err != nil:
 		return outbox.Turn{}, err
 	case one.key() != at.run && (one.State == api.CampaignCancelled ||
-		one.Runs[at.run.Number-1].cancelled()): // those of the last run Cancel cancels
+		one.Runs[at.run.Number-1].cancelled()): // Cancel cancels the last run's
 		return c.over(ctx, at, sendlog.Move{To: sendlog.Cancelled, Why: "the campaign was cancelled"})
 	case one.State != api.CampaignSending && one.State != api.CampaignSent:
 		return outbox.Turn{Until: c.opts.Now().Add(pausedAgain), Reason: "its campaign is paused or held"}, nil

@@ -37,15 +37,15 @@ type scan struct {
 	earlier  []sendlog.Run // the runs before
 
 	mu           sync.Mutex
-	until        time.Time     // it rests until then
-	lifts        time.Time     // when what it rests for is over, which may be later
-	why          string        // in words
+	until        time.Time     // it pauses until then
+	lifts        time.Time     // when the reason for the pause ends, which may be later
+	why          string        // as text
 	went         time.Time     // when a mail was last tried
-	quota        *string       // which quota has no room; empty: all have, nil: not asked lately
+	quota        *string       // which quota has no room; empty if all have, nil if not asked lately
 	paid         int           // mails that its rate allows now
-	ahead        []time.Time   // when it allows more: each time those of a turn
+	ahead        []time.Time   // when it allows more: each time a turn's
 	reservations *reservations // in the limits of its account and its relays
-	failed       time.Time     // since when the relay is in trouble; zero if it is not
+	failed       time.Time     // since when the relay fails; zero if it doesn't
 	chunks       int
 	first        int               // chunk that it began with
 	passed       int               // chunks that it is through with
@@ -217,7 +217,7 @@ func (s *scan) sizeOf(chunk int) int {
 	return min(sendlog.ChunkSize, int(s.c.run().End)-chunk*sendlog.ChunkSize)
 }
 
-// through drops people up to an offset, and returns those of a batch.
+// through drops people up to an offset, and returns a batch's people.
 func (s *scan) through(batch *sendlog.Batch, at int, moved bool) []audience.Person {
 	var people []audience.Person
 	if batch != nil {

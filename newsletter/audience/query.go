@@ -169,7 +169,7 @@ func readCursor(text string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// total returns the number of selected subscribers, or nil if only a walk could count them.
+// total returns the number of selected subscribers, or nil if only a scan could count them.
 func (s *Subscribers) total(ctx context.Context, f filter) (*int, error) {
 	if f.rule != nil || f.tag != "" || f.search != "" || f.createdFrom != 0 || f.createdEnd != 0 {
 		return nil, nil

@@ -34,7 +34,7 @@ type subscription struct {
 	since   uint32 // Unix seconds
 	source  uint32 // number of its word
 	text    uint32 // number of the words that were agreed to; 0 if none
-	given   uint32 // Unix seconds of the consent; 0: at since, or there is none
+	given   uint32 // Unix seconds of the consent; 0 if it is since, or there is none
 	network string // that the consent came from; empty if not known
 }
 
@@ -237,7 +237,7 @@ func (d *decoder) subscriptions() []subscription {
 	return list
 }
 
-// split returns the bodies of the records of a page; nil where there is none.
+// split returns the bodies of a page's records, with nil for missing records.
 func split(page string) ([pageSize][]byte, error) {
 	var bodies [pageSize][]byte
 	rest := []byte(page)
@@ -279,7 +279,7 @@ func readStates(text string) (chunkStates, error) {
 // offset returns the offset of a sparse member.
 func (c chunkStates) offset(i int) int { return int(binary.BigEndian.Uint16(c.sparse[3*i:])) }
 
-// pages returns the pages of the chunk that have a subscriber of a state; of any, if it is None.
+// pages returns the chunk's pages that have a subscriber of a state, or of any state if it is None.
 func (c chunkStates) pages(state State) []int {
 	var pages []int
 	add := func(page int) {

@@ -50,7 +50,7 @@ local function emit_all(first)
   for i = first, #ARGV do emit(ARGV[i]) end
 end
 
--- enlist adds a message to an index and to the account's part of it; strike removes it. english:ok
+-- enlist adds a message to an index and to the account's part of it; strike removes it.
 local function enlist(key, at, id)
   redis.call('ZADD', key, at.created, id)
   redis.call('ZADD', key .. ':' .. at.account, at.created, id)

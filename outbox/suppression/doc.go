@@ -14,7 +14,7 @@
 // the address, because only its own server knows whether it has a meaning. Ids of lists are compared without
 // regard to case too (RFC 2919 section 6).
 //
-// An erased person has no entry, but a keyed hash of the address ([Persons.Erase]), which stops all mail. No
+// An erased person has no entry, but a keyed hash of the address ([Store.Erase]), which stops all mail. No
 // entry about such an address is added in its scope.
 //
 // # Promises
