@@ -256,7 +256,7 @@ func payloadOf(f *fault.Fields, raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// identify gives an event its id: that of its key, or one of its own.
+// identify gives an event its id: its key's, or a new one.
 func (in *incoming) identify(account string) {
 	e := in.event
 	if e.IdempotencyKey == "" {

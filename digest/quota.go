@@ -14,8 +14,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// tally remembers how many events of each account wait, for the quota. Counting reads all recipients of the
-// account, so a count is good for ten times as long as it took. Events that are added meanwhile count, too.
+// tally remembers how many events of each account wait, for the quota. Counting reads all of the account's
+// recipients, so a count is good for ten times as long as it took. Events added in between count too.
 type tally struct {
 	mu       sync.Mutex
 	accounts map[string]*counted

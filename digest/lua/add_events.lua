@@ -15,7 +15,7 @@
 -- for another event, "M" the recipient has too many categories. A recipient who has another version has one line, "C".
 -- Atomic because an event without an entry in due would wait for ever, and a key without its event would lose it.
 --
--- The field keyed of a recipient has the days of which keys are known, so that no others are looked at.
+-- A recipient's field keyed has the days that have known keys, so that no others are looked at.
 
 local details = {'email', 'name', 'locale', 'tz'}
 
