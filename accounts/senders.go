@@ -72,8 +72,8 @@ func indexSender(list []api.SenderRight, sender string) int {
 	return slices.IndexFunc(list, func(s api.SenderRight) bool { return s.Sender == sender })
 }
 
-// Senders returns what an account may send as: its own address and domain, and what is on its record, pending
-// entries with the DNS record that verifies them. Unknown: NotFound.
+// Senders returns what an account may send as: its own address and domain, and the senders on its record.
+// Pending entries have the DNS record that verifies them. It returns NotFound for an unknown account.
 func (a *Accounts) Senders(ctx context.Context, id string) (api.Senders, error) {
 	s, err := a.store.Get(ctx, id)
 	if err != nil {
@@ -162,8 +162,8 @@ func (a *Accounts) VerifySender(ctx context.Context, id, sender string) (api.Sen
 	return a.senderInfo(id, right), err
 }
 
-// RemoveSender removes a sender from the record of an account. Messages as it that a bound token handed in
-// fail at their next attempt. Unknown: NotFound.
+// RemoveSender removes a sender from an account's record, or returns NotFound. Messages from that sender that
+// a bound token submitted fail at their next attempt.
 func (a *Accounts) RemoveSender(ctx context.Context, id, sender string) error {
 	return a.editSenders(ctx, id, func(old *stored) (api.Account, error) {
 		account := old.Value

@@ -37,8 +37,8 @@ func DomainOf(address string) string {
 	return strings.TrimSuffix(strings.ToLower(domain), ".")
 }
 
-// Group returns the group that a domain shares limits with, as far as its name tells: its receiver, or the
-// domain. The groups of the type mx are those of package mxsend.
+// Group returns the group that a domain shares limits with, as far as its name shows: its receiver, or the
+// domain. Package mxsend has the groups for the type mx.
 func Group(kind api.GatewayType, domain string) string {
 	name := domain
 	if suffix, ok := strings.CutPrefix(domain, "yahoo."); ok && suffix != "co.jp" { // which is another company
@@ -68,10 +68,10 @@ type DestinationLimit struct {
 // Destinations are the limits of a gateway for groups of recipients' domains.
 type Destinations struct {
 	usual DestinationLimit
-	own   map[string]DestinationLimit // of groups that have others
+	own   map[string]DestinationLimit // of groups with their own limits
 }
 
-// Of returns the limit of a group.
+// Of returns a group's limit.
 func (d *Destinations) Of(group string) DestinationLimit {
 	if d == nil {
 		return DestinationLimit{}

@@ -33,9 +33,9 @@ func gatewaySecrets(g *api.Gateway) []records.Secret {
 	return ofGateway(*g).secrets(&g.Pass, nil, &g.Proxy)
 }
 
-// secrets returns the secrets of settings; those of the arguments are not in s. A secret that opens the relay
-// (or a refresh token, whose access tokens are sent there) must not be sent to another relay, nor through a
-// proxy that was set later, nor to a server that only claims to be the relay.
+// secrets returns the settings' secrets; the arguments' are not in s. A secret that opens the relay (or a
+// refresh token, whose access tokens are sent there) must not be sent to another relay. It must not go
+// through a proxy that was set later, or to a server that only claims to be the relay.
 func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
 	through := records.Place{Field: "proxy", Value: origin(s.proxy)}
 	goes := append(s.place(), through)

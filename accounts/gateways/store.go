@@ -99,7 +99,7 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 	return api.GatewayUpdated{Gateway: id}, err
 }
 
-// Get returns a gateway with its state, secrets masked. Unknown: NotFound.
+// Get returns a gateway with its state, secrets masked, or NotFound.
 func (s *Store) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
 	g, err := s.store.Get(ctx, id)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Store) List(ctx context.Context, page, pageSize int) (api.GatewayPage, 
 		Gateways: records.Map(p, s.info)}, err
 }
 
-// Delete removes a gateway. Unknown: NotFound. The caller checks that no account lists it.
+// Delete removes a gateway, or returns NotFound. The caller checks that no account lists it.
 func (s *Store) Delete(ctx context.Context, id string) error { return s.store.Delete(ctx, id) }
 
 // Reseal is [records.Store.Reseal].

@@ -17,7 +17,7 @@ import (
 // Options are the settings of Limits. The zero value works.
 type Options struct {
 	Logger   *slog.Logger          // gets pauses, and failures to renew leases; nil if nothing is logged
-	Now      func() time.Time      // the clock, for tests; nil: that of Redis, whatever the machine's is
+	Now      func() time.Time      // the clock, for tests; defaults to Redis' clock, whatever the machine's is
 	Registry prometheus.Registerer // nil means no metrics
 }
 
@@ -30,7 +30,7 @@ type Limits struct {
 	metrics *metrics
 	// scopes whose relay asked for a pause, and until when that matters (by l.now)
 	throttled *redisdb.Cache[map[string]time.Time]
-	process   string       // its name in those of connections
+	process   string       // its name among connections' processes
 	connected atomic.Int64 // connections so far
 	held      *lease.Set[connection]
 }

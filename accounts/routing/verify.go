@@ -10,7 +10,7 @@ import (
 
 // Login is the result of logging in to one of an account's relays.
 type Login struct {
-	Gateway string // empty: the account's own relay
+	Gateway string // empty for the account's own relay
 	Host    string // with port, where the settings have one
 	Err     error  // an *smtpsend.Error; nil if it works
 }
