@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// effect is what a fact does to its address, besides the timeline.
+// effect is a fact's effect on its address, in addition to the timeline.
 type effect string
 
 // No effect is the empty string.

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	workBatch = 50 // facts applied at once: more would keep a core busy, and clicks would wait
-	maxTries  = 3  // of a fact that fails while others succeed
+	workBatch = 50 // facts applied together: more would keep a core busy, and clicks would wait
+	maxTries  = 3  // for a fact that fails while others succeed
 )
 
 // After each batch a worker pauses restPer times as long as it worked, for each message a second of this

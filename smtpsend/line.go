@@ -15,8 +15,8 @@ type waiter struct {
 	gone bool         // it has given up
 }
 
-// chain begins the transaction of the first in line on c, whose message is about to end. Its envelope is
-// queued and leaves with the dot, in one write (RFC 2920 section 3.1). Nil: no message waits, or it may not.
+// chain begins the transaction of the first in line on c, whose message is about to end. Its envelope leaves
+// with the dot, in one write (RFC 2920 section 3.1). It returns nil if no message waits, or if it may not.
 func (p *pool) chain(relay Relay, c *session) *waiter {
 	if !c.ext.pipelining || c.worn(time.Now()) {
 		return nil
@@ -40,7 +40,7 @@ func (p *pool) chain(relay Relay, c *session) *waiter {
 	return k.next()
 }
 
-// unchain ends chaining to a relay that loses what comes with a dot.
+// unchain ends chaining to a relay that loses commands sent with a dot.
 func (p *pool) unchain(relay Relay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,7 +30,7 @@ const (
 // decision is what to do after a request.
 type decision struct {
 	outcome outcome
-	next    time.Time // of the next attempt; zero unless retrying
+	next    time.Time // the next attempt's time; zero unless retrying
 	gone    bool      // the endpoint returned 410: switch it off
 	err     error     // what went wrong; nil when delivered
 }

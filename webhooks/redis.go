@@ -247,7 +247,7 @@ func (s store) overdue(ctx context.Context, before time.Time, limit int) ([]ref,
 	return refs, nil
 }
 
-// postpone sets when pending deliveries are checked again, unless they were finished meanwhile.
+// postpone sets when pending deliveries are checked again, unless they have finished.
 func (s store) postpone(ctx context.Context, refs []ref, until time.Time) error {
 	scores := make([]redis.Z, len(refs))
 	for i, r := range refs {

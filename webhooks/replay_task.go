@@ -20,7 +20,7 @@ import (
 const ReplayTaskType = "webhook-replay"
 
 const (
-	replayKept  = 7 * 24 * time.Hour // for which the state of a replay is told
+	replayKept  = 7 * 24 * time.Hour // how long the state of a replay is shown
 	replayPause = time.Minute        // while too many deliveries wait
 )
 
@@ -28,19 +28,19 @@ const (
 const (
 	replayRunning     = "running"     // its task works, or waits for room
 	replayDone        = "done"        // it is over
-	replayStopped     = "stopped"     // the endpoint was switched off or deleted meanwhile
+	replayStopped     = "stopped"     // the endpoint was switched off or deleted in between
 	replayInterrupted = "interrupted" // nothing happened for so long that its task must be gone; never stored
 )
 
-// replayRef is the payload of the task of a replay.
+// replayRef is the payload of a replay's task.
 type replayRef struct {
 	Endpoint string `json:"endpoint"`
 	Run      string `json:"run"`
 }
 
 // StartReplay is [Webhooks.Replay] in the background, as a task that survives crashes, and that waits while
-// too many deliveries do. Events that come after its start are not part of it. [Webhooks.ReplayState] tells
-// how far it is.
+// too many deliveries do. Events that come after its start are not part of it. [Webhooks.ReplayState] returns
+// its progress.
 func (w *Webhooks) StartReplay(ctx context.Context, endpoint string, since time.Time) error {
 	if err := w.active(ctx, endpoint); err != nil {
 		return err
@@ -68,8 +68,8 @@ func replaying() error {
 	return fault.New(fault.Conflict, "ReplayInProgress", "A replay of this webhook endpoint is in progress")
 }
 
-// ContinueReplay handles a task of type [ReplayTaskType]. It goes on where the task ended when it ran last. A
-// chunk of events that is done twice makes each delivery once, because the run is part of its id.
+// ContinueReplay handles a task of type [ReplayTaskType]. It continues where the task ended when it ran last.
+// A chunk of events that is done twice makes each delivery once, because the run is part of its id.
 func (w *Webhooks) ContinueReplay(ctx context.Context, task queue.Task) queue.Verdict {
 	var r replayRef
 	if err := json.Unmarshal(task.Payload, &r); err != nil || r.Endpoint == "" || r.Run == "" {
@@ -205,7 +205,7 @@ func progressOf(s api.EndpointReplayState, partition, partitions int) int {
 	return min(99, int(100*(float64(partition)+within)/float64(max(partitions, 1))))
 }
 
-// startReplay writes the record of a replay in place of that of the last one.
+// startReplay writes a replay's record, and so replaces the last replay's.
 func (s store) startReplay(ctx context.Context, endpoint string, fields map[string]any) error {
 	pipe := s.client.TxPipeline()
 	pipe.Del(ctx, replayStateKey(endpoint))

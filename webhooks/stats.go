@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// mostHours is how far back the numbers of an endpoint reach: 30 days.
+// mostHours is how far back an endpoint's numbers reach: 30 days.
 const mostHours = 720
 
 // Stats returns the numbers of the requests to an endpoint, for so many hours back from now, the current one

@@ -44,8 +44,8 @@ type Report struct {
 	Feedback   *Feedback // of Complained only
 	Original   Original
 
-	ReportingMTA string // name of the server that wrote it; empty: not given
-	// an address that looks like a return path of ours; empty: none. Package signedtoken reads it
+	ReportingMTA string // name of the server that wrote it, if given
+	// an address that looks like a return path of ours, if any. Package signedtoken reads it
 	ReturnPath string
 	Truncated  bool // the mail was longer, deeper, or had more recipients than the bounds
 }
@@ -70,8 +70,8 @@ type Recipient struct {
 
 // Feedback is a complaint (RFC 5965 section 3).
 type Feedback struct {
-	// Type is "abuse", "fraud", "virus", "opt-out", "not-spam", "auth-failure" or "other", in lower case.
-	// The last three do not say that the recipient wants no more mail. not-spam withdraws a complaint.
+	// Type is "abuse", "fraud", "virus", "opt-out", "not-spam", "auth-failure" or "other", in lower case. The
+	// last three do not mean that the recipient rejects further mail. not-spam withdraws a complaint.
 	// auth-failure is a receiver's report on DMARC (RFC 6591).
 	Type         string
 	UserAgent    string    // the program that wrote the report
@@ -95,8 +95,8 @@ type Original struct {
 type Options struct {
 	MaxBytes      int       // bound of the bytes read; defaults to 1 MiB
 	MaxRecipients int       // defaults to 100
-	EnvelopeTo    string    // the envelope recipient; empty: the header is read
-	Now           time.Time // for replies that name a date; zero: such dates are ignored
+	EnvelopeTo    string    // the envelope recipient; if empty, the header is read
+	Now           time.Time // for replies that name a date; if zero, such dates are ignored
 }
 
 const (

@@ -18,7 +18,7 @@ type fact struct {
 	diagnostic        string
 	remote            string
 
-	code  int            // code of the reply, if it has a field of its own; 0: the diagnostic quotes it
+	code  int            // the reply's code, if it has a separate field; 0 if the diagnostic quotes it
 	phase smtpsend.Phase // phase of the reply, if the diagnostic does not tell; empty if unknown
 }
 

@@ -10,7 +10,7 @@ const (
 	burstLinks  = 3
 	burstWithin = 2 * time.Second
 	burstStays  = 10 * time.Second
-	// maxVisits bounds the recipients whose clicks are watched at once. The rule does not apply to further ones.
+	// maxVisits bounds the recipients whose clicks are watched together. The rule does not apply to more.
 	maxVisits = 100_000
 )
 
@@ -63,7 +63,7 @@ func (v *visits) bot(at time.Time) bool {
 	return !v.until.IsZero() && !at.Before(v.from) && !at.After(v.until)
 }
 
-// linkSeed is the seed of the hashes of links. It is random, so that collisions cannot be chosen.
+// linkSeed is the seed for links' hashes. It is random, so that collisions cannot be chosen.
 var linkSeed = maphash.MakeSeed()
 
 func linkHash(url string) uint64 { return maphash.String(linkSeed, url) }

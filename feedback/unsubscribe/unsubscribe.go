@@ -26,7 +26,7 @@ type Sender struct {
 type Parts struct {
 	Tokens       *signedtoken.Ring // reads the links of a mail
 	Suppressions *suppression.Store
-	Append       func(ctx context.Context, facts []outbox.Fact) error               // of feedback.Feedback
+	Append       func(ctx context.Context, facts []outbox.Fact) error               // feedback.Feedback's
 	Account      func(ctx context.Context, account string) (api.AccountInfo, error) // Get of accounts.Accounts
 }
 
@@ -34,8 +34,8 @@ type Parts struct {
 type Options struct {
 	Logger   *slog.Logger          // nil if nothing is logged
 	Registry prometheus.Registerer // nil if nothing is counted
-	Now      func() time.Time      // nil: time.Now
-	// StoreAddress is the part of a visitor's IP address that is kept, as in feedback.Options. Empty:
+	Now      func() time.Time      // defaults to time.Now
+	// StoreAddress is the part of a visitor's IP address that is kept, as in feedback.Options. Defaults to
 	// feedback.AddressMasked.
 	StoreAddress string
 }

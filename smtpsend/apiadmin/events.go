@@ -23,21 +23,21 @@ type EventPage struct {
 	Broken  int // unreadable, skipped
 	// time up to which all events are on this page and those before; zero if unknown until the last page
 	Until time.Time
-	Next  string // cursor of the next page; empty: this was the last
-	Note  string // what the API can't tell, for the operator; empty: nothing
+	Next  string // cursor of the next page; empty on the last
+	Note  string // what the API can't report, for the operator, if anything
 }
 
-// eventAPI is how the events of a provider are read. One call makes one request.
+// eventAPI is how a provider's events are read. One call makes one request.
 type eventAPI struct {
 	name provider.Name
 	gap  time.Duration // between two requests
 	page func(c *Client, ctx context.Context, t apisend.Target, q span) (EventPage, error)
 }
 
-// span is what a page is asked for.
+// span is the part of the events that a page is requested for.
 type span struct {
 	from, to time.Time
-	cursor   string // empty: the first page
+	cursor   string // empty for the first page
 }
 
 // eventAPIs has the providers with an events API. Amazon SES has none.

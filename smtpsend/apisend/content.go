@@ -25,7 +25,7 @@ type content struct {
 	inline           []file        // what html shows by their Content-ID
 	files            []file        // attachments, in order
 	header           []field       // all other fields, in order
-	lost             string        // what neither parts nor alternatives express; empty: nothing
+	lost             string        // what neither parts nor alternatives express, if anything
 }
 
 // alternative is a further form of the text, such as an invitation.

@@ -28,7 +28,7 @@ var (
 type sent struct {
 	x      *exchange       // nil if there is no answer
 	err    *smtpsend.Error // why, for all recipients
-	reused bool            // the connection had served before, and nothing of the request can have been seen
+	reused bool            // the connection had served before, and none of the request can have been seen
 	tls    string          // such as "TLS 1.3"
 	body   time.Duration   // until the last byte had left
 	dot    time.Duration   // from then on

@@ -21,7 +21,7 @@ func written(a message.Address) string {
 	return a.Name + " <" + a.Address + ">"
 }
 
-// each returns what a function makes of each element of a list.
+// each returns a function's results for a list's elements.
 func each[T, U any](list []T, f func(T) U) []U {
 	var all []U
 	for _, one := range list {
@@ -64,8 +64,8 @@ func byName(fields []field) (_ map[string]string, twice string) {
 	return object, twice
 }
 
-// lacksPart names something that APIs without a place for a sender and for further alternatives can't carry,
-// and which want a text, and a name and a content of each file; empty: nothing.
+// lacksPart names a part that an API can't carry if it has no place for a sender and for further
+// alternatives, and requires a text, and a name and a content of each file. It returns "" if there is none.
 func (c content) lacksPart() string {
 	switch {
 	case c.beyond(false) != "":

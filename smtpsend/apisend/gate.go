@@ -48,7 +48,7 @@ func (g *gate) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// open sets the marks, unless the exchange has ended. Whoever asks meanwhile how it stands waits for them.
+// open sets the marks, unless the exchange has ended. Concurrent questions about its state wait for them.
 func (g *gate) open() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,8 +18,8 @@ const DefaultConnections = 20
 type Target struct {
 	Type        api.GatewayType
 	ID          string // the gateway's, for logs and metrics
-	Shared      string // all processes count requests together under this name; empty: each its own
-	Connections int    // requests under way; 0: DefaultConnections
+	Shared      string // all processes count requests together under this name; if empty, each counts its own
+	Connections int    // requests under way; defaults to DefaultConnections
 	Proxy       string // URL of a proxy; empty if none
 
 	// as in api.GatewayAPI

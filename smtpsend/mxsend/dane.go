@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// tlsa is what the TLSA records of a host ask for. The zero value: nothing.
+// tlsa is the requirement of a host's TLSA records. The zero value requires nothing.
 type tlsa struct {
 	records   string // usable ones, as [smtpsend.Relay.TLSA]; empty if none
 	base      string // the name that has them
