@@ -16,7 +16,7 @@ func knownReason(reason string) error {
 	return nil
 }
 
-// deadLetters returns the query of the outbox for dead letters. A bound token sees those of its account.
+// deadLetters returns the outbox query for dead letters. A bound token sees its account's.
 func deadLetters(ctx context.Context, in api.DeadLetterFilter) (api.OutboxQuery, error) {
 	account, err := ownAccount(ctx, in.Account)
 	return api.OutboxQuery{Account: account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}, err
@@ -73,8 +73,8 @@ func staysMine(ctx context.Context, c api.Corrections) error {
 	return err
 }
 
-// replayDeadLetters demands a filter, as cancelAll does. It refuses new recipients: nobody means the same
-// ones for many messages.
+// replayDeadLetters demands a filter, as cancelAll does. It refuses new recipients: no one means the same
+// recipients for many messages.
 func (m messageRoutes) replayDeadLetters(ctx context.Context, in *body[api.ReplayRequest]) (
 	api.ReplayAnswer, error) {
 	req := in.Body

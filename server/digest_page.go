@@ -144,7 +144,7 @@ func wantAny(all []digest.Reader) bool {
 	})
 }
 
-// digestsOf returns the part of a page about digests; nil: the address has none.
+// digestsOf returns a page's part about digests, or nil if the address has none.
 func (p publicVisit) digestsOf(all []digest.Reader, wrong []wrongField) *digestView {
 	if len(all) == 0 {
 		return nil
@@ -223,7 +223,7 @@ func (p publicVisit) digestReader(n int, r digest.Reader, wrong []wrongField,
 	return form
 }
 
-// aMonday is some Monday, whose name and that of the days after it are shown.
+// aMonday is some Monday, for the names of weekdays.
 var aMonday = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // modeOptions returns the modes of a category: not off if it is required, custom only where it is chosen.

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/server/settings"
 )
 
-// feedbackRoutes take in reports about mail that a relay has accepted.
+// feedbackRoutes accept reports about mail that a relay has accepted.
 type feedbackRoutes struct {
 	feedback *feedback.Feedback
 	bounces  *feedback.Bounces

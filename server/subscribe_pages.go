@@ -100,7 +100,7 @@ func retryAfter(c echo.Context, err error) {
 	}
 }
 
-// agreed is what the button of a page says that the visitor wants.
+// agreed returns what the visitor agrees to with a page's button.
 func (s subscribeRoutes) agreed(c echo.Context, found audience.Confirmation) string {
 	return s.view(c, "agree").Title + " " + found.Names()
 }

@@ -78,7 +78,7 @@ func (in *subscribeInput) object(bound string) (id, account string) {
 	return in.Subscriber, firstAccount(in.Body.Account, bound)
 }
 
-// subscriberID returns the id of a subscriber whom a request names by id or address; empty: there is none.
+// subscriberID returns the id of a subscriber that a request names by id or address, or "".
 func subscriberID(ctx context.Context, all *audience.Subscribers, account, name string) string {
 	if !strings.Contains(name, "@") {
 		return name
@@ -87,7 +87,7 @@ func subscriberID(ctx context.Context, all *audience.Subscribers, account, name 
 	return found.ID
 }
 
-// subscriberState is what the audit log compares of a subscriber: nothing that names a person.
+// subscriberState is what the audit log compares in a subscriber: nothing that names a person.
 type subscriberState struct {
 	Account string             `json:"account"`
 	Version int                `json:"version"`

@@ -13,7 +13,7 @@ import (
 
 // publicVisit is a recipient who follows a link to a public page.
 type publicVisit struct {
-	visit  *unsubscribe.Visit // nil: the token of the link is not valid
+	visit  *unsubscribe.Visit // nil if the link's token is not valid
 	token  string
 	sender unsubscribe.Sender
 	lang   string
@@ -31,7 +31,7 @@ type publicView struct {
 	List   string // as the page calls it; empty if none
 	Facts  []pageFact
 	Rows   []pageRow
-	Digest *digestView // nil: the visitor gets no digests
+	Digest *digestView // nil if the visitor gets no digests
 	Button *pageButton
 	More   string // URL of the preferences; empty means no link
 }

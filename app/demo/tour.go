@@ -28,7 +28,7 @@ type tour struct {
 	opened  bool                  // a browser opened the link
 	program string                // the command that calls Postroom
 
-	began time.Time // of the step
+	began time.Time // when the step began
 	step  int
 }
 

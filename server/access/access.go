@@ -27,10 +27,10 @@ type Options struct {
 	Token string
 	// MaxFailures is the number of wrong tokens that one address may present in a minute. Defaults to 20.
 	MaxFailures int
-	// Requests returns how many requests a minute each token bound to an account may make, unless the token
-	// has a limit of its own; 0: any number. Nil means no account has a limit.
+	// Requests returns how many requests a minute each token bound to an account may make, unless the token has
+	// its own limit. 0 means any number. Nil means no account has a limit.
 	Requests func(ctx context.Context, account string) (int, error)
-	// People are the persons who log in with a name and a password. Nil if no one does.
+	// People are the users who log in with a name and a password. Nil if no one does.
 	People *people.People
 	// SessionTTL is how long a session lasts at most, however much it is used. Defaults to 7 days.
 	SessionTTL time.Duration
@@ -47,7 +47,7 @@ type Access struct {
 	maxFailures int
 	requests    func(ctx context.Context, account string) (int, error) // nil means no account has a limit
 	people      *people.People                                         // nil if there are none
-	life        time.Duration                                          // of a session, at most
+	life        time.Duration                                          // maximum life of a session
 
 	tokens *redisdb.Cache[*token] // emptied when any token is deleted
 
@@ -102,7 +102,7 @@ func newSecret() string {
 	return hex.EncodeToString(b[:])
 }
 
-// secretHash returns the SHA-256 of the bytes of 64 hex digits. Any other text is no token: false.
+// secretHash returns the SHA-256 of the bytes of 64 hex digits, or false for any other text.
 func secretHash(presented string) (string, bool) {
 	if len(presented) != 2*sha256.Size {
 		return "", false

@@ -10,16 +10,16 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// OverviewParts are what an Overview is gathered from. All are required.
+// OverviewParts are what an Overview needs. All are required.
 type OverviewParts struct {
-	// Of the outbox
+	// From the outbox
 	Rates       func(ctx context.Context, q api.RatesQuery) (api.Rates, error)
 	Messages    func(ctx context.Context, q api.LogQuery) (api.LogPage, error)
 	List        func(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error)
 	QueueStatus func(ctx context.Context, queue string) (api.QueueStatus, error)
 
 	Account       func(ctx context.Context, id string) (api.AccountInfo, error)
-	Troubled      func(ctx context.Context) ([]string, error) // ids of the accounts in trouble, the oldest first
+	Troubled      func(ctx context.Context) ([]string, error) // ids of refused accounts, longest refused first
 	Gateways      func(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
 	Endpoints     func(ctx context.Context, page, pageSize int) (api.EndpointPage, error)
 	Endpoint      func(ctx context.Context, id string) (api.Endpoint, error) // NotFound: there is none
@@ -31,7 +31,7 @@ type OverviewParts struct {
 
 // OverviewOptions are the settings. The zero value works.
 type OverviewOptions struct {
-	Late time.Duration    // Age of the queue of transactional mail, from which on mail is late; zero: 5 minutes
+	Late time.Duration    // age of the transactional queue from which on mail is late; defaults to 5 minutes
 	Now  func() time.Time // the clock, for tests; defaults to time.Now
 }
 
@@ -57,8 +57,8 @@ func NewOverview(parts OverviewParts, o OverviewOptions) (*Overview, error) {
 	return &Overview{OverviewParts: parts, now: o.Now, late: cmp.Or(o.Late, late)}, nil
 }
 
-// Of returns the overview of an account, or of the instance for "". days is the period: 1, 7 or 30; zero: 1.
-// Invalid: another number of days.
+// Of returns the overview of an account, or of the instance for "". days is the period: 1, 7 or 30; zero
+// means 1. Other numbers are Invalid.
 func (o *Overview) Of(ctx context.Context, account string, days int) (api.Overview, error) {
 	now := o.now().UTC()
 	days = cmp.Or(days, 1)

@@ -33,7 +33,7 @@ const lookedFor = time.Hour
 // store reads and writes alerts in Redis.
 type store struct {
 	client redis.UniversalClient
-	now    func() time.Time // of a test; nil: Redis' clock
+	now    func() time.Time // a test's clock; nil means Redis' clock
 }
 
 // entry is a standing alert, with the text of its state as it was read.

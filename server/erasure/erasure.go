@@ -42,7 +42,7 @@ type Parts struct {
 	// Digest returns the keyed hash of a text; see suppression.Store.
 	Digest func(ctx context.Context, text string) (string, error)
 	Stores []Store // in the order in which they are visited
-	// Remaining says in words where Postroom does not erase. account is empty for all accounts.
+	// Remaining describes where Postroom does not erase. account is empty for all accounts.
 	Remaining func(account string) []string
 	// Account returns NotFound for an account that does not exist.
 	Account func(ctx context.Context, account string) error
@@ -52,7 +52,7 @@ type Parts struct {
 type Options struct {
 	Logger   *slog.Logger          // nil means no log
 	Registry prometheus.Registerer // nil means no metrics
-	Lease    time.Duration         // after which another process goes on; defaults to 30 s
+	Lease    time.Duration         // after which another process continues; defaults to 30 s
 	Every    time.Duration         // interval of looking for work; defaults to 1 s
 	Again    time.Duration         // after a store that failed; defaults to 5 s
 	Now      func() time.Time      // the clock, for tests; defaults to time.Now
@@ -61,7 +61,7 @@ type Options struct {
 // keptFor is how long a receipt is kept: as long as somebody may ask for it.
 const keptFor = 3 * 366 * 24 * time.Hour
 
-// Erasures erases and exports persons. It is safe for concurrent use by any number of processes.
+// Erasures erases and exports people's data. It is safe for concurrent use by any number of processes.
 type Erasures struct {
 	Parts
 	opts    Options
@@ -179,8 +179,8 @@ func (e *Erasures) read(ctx context.Context, id string) (r record, err error) {
 	return r, json.Unmarshal(text, &r)
 }
 
-// Export returns what there is of a person, within the account of a bound caller. It reads all stores, which
-// may take a while. Unavailable: this process can't read one of them.
+// Export returns a person's data, within the account of a bound caller. It reads all stores, which may take a
+// while. It returns Unavailable if this process can't read one of them.
 func (e *Erasures) Export(ctx context.Context, bound string, in api.ErasureRequest) (api.PersonalData,
 	error) {
 	w, err := e.whom(ctx, bound, in)

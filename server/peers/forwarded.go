@@ -35,7 +35,7 @@ func (p *Proxies) forwarded(h http.Header, c Client) Client {
 		}
 	}
 	if proto := elements(h[forwardedProto]); len(proto) > 0 {
-		c.TLS = isHTTPS(proto[len(proto)-1]) // that of the nearest proxy
+		c.TLS = isHTTPS(proto[len(proto)-1]) // the nearest proxy's
 	}
 	return c
 }

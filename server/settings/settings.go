@@ -17,12 +17,12 @@ import (
 
 const (
 	readEvery   = time.Second     // interval at which Run reads the changes of other processes
-	readTimeout = 3 * time.Second // of one such read, so that a hanging Redis does not delay the next
+	readTimeout = 3 * time.Second // for one such read, so that a hanging Redis does not delay the next
 )
 
 // Options are the values of the configuration, for settings that were never changed.
 type Options struct {
-	// ServiceURL is the public address. Empty if none is known.
+	// ServiceURL is the public address, or empty.
 	ServiceURL string
 	// DeliveryAttempts is the number of attempts of a message. Defaults to 10.
 	DeliveryAttempts int

@@ -37,7 +37,7 @@ func onSome(t *time.Time) string {
 	return " on " + on(*t)
 }
 
-// quoted puts the words of somebody else into a sentence; "" if there are none.
+// quoted puts somebody else's text into a sentence; "" if there is none.
 func quoted(text string) string {
 	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
 	if text == "" {
