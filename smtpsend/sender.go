@@ -35,12 +35,11 @@ type Options struct {
 	// private addresses. Its refusal is a failure of the account's settings.
 	Guard *dialing.Guard
 
-	// Admit is called before each new connection to a relay with Shared set, so that processes can count their
+	// Admit is called before each new connection to a relay with Shared set, so that processes can count
 	// connections together. The relay has its defaults filled in. Without an error the connection may be opened.
 	// release is called once, when it is closed or could not be opened. After an error the message waits for a
-	// connection of this process. Without one it fails with Verdict Throttle; Error.RetryAfter is what the
-	// error's method RetryAfter() time.Duration returns, if any. If Admit is nil, every connection may be
-	// opened.
+	// connection of this process. Without one it fails with Verdict Throttle; Error.RetryAfter comes from the
+	// error's method RetryAfter() time.Duration, if it has one. If Admit is nil, every connection may be opened.
 	Admit func(ctx context.Context, relay Relay) (release func(), err error)
 
 	Registry prometheus.Registerer // nil to measure nothing

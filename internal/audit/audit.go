@@ -20,7 +20,7 @@ import (
 
 // Options are the settings of a log. The zero value works.
 type Options struct {
-	Retention time.Duration // how long entries are kept; zero: a year
+	Retention time.Duration // how long entries are kept; defaults to a year
 	Max       int           // entries that are kept at most; defaults to 100,000
 
 	Logger   *slog.Logger          // nil if nothing is logged
@@ -49,7 +49,7 @@ type Log struct {
 	turn redisdb.Turn // held while this process appends
 
 	mu     sync.Mutex
-	head   api.AuditHead // of the chain, as this process knows it
+	head   api.AuditHead // the chain's, as this process knows it
 	known  api.AuditHead // the newest entry that this process wrote or verified
 	broken []api.AuditProblem
 
@@ -117,7 +117,7 @@ func (l *Log) tend(ctx context.Context) {
 	}
 }
 
-// appendTries is how often an entry is made for a new head. Another process had its turn each time.
+// appendTries is how often an entry is remade for a new head, when another process was first.
 const appendTries = 100
 
 // recover writes the entries of intents whose process died before it wrote their result.
@@ -143,8 +143,8 @@ func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, err
 	return l.append(ctx, e, "")
 }
 
-// append writes an entry in place of an intent, if it names one. Then it trims the log if that became too
-// long.
+// append writes an entry, which replaces its intent, if it names one. Then it trims the log if that became
+// too long.
 func (l *Log) append(ctx context.Context, e api.AuditEntry, intent string) (api.AuditEntry, error) {
 	if err := l.turn.Take(ctx); err != nil {
 		return e, err

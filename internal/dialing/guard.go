@@ -58,8 +58,8 @@ var unusable = []netip.Prefix{
 type Options struct {
 	AllowPrivate bool          // private and loopback addresses may be dialed
 	Setting      string        // name of the setting behind AllowPrivate, for errors; empty if there is none
-	Resolver     *net.Resolver // nil: that of the machine
-	// Logger gets, at debug, what errors do not tell; nil: discard
+	Resolver     *net.Resolver // defaults to the machine's
+	// Logger gets, at debug, what errors hide; nil to discard
 	Logger *slog.Logger
 }
 
@@ -175,8 +175,8 @@ func (g *Guard) Target(ctx context.Context, host string) (string, error) {
 	return "", err
 }
 
-// Plain returns an error of a connection without what it tells of the network: the address that was refused,
-// and the name server that was asked.
+// Plain returns a connection error without its details about the network: the address that was refused, and
+// the name server that was asked.
 func Plain(err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r

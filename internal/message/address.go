@@ -161,7 +161,7 @@ func isHostname(name string) bool {
 	return err != nil
 }
 
-// IsName reports whether name consists of labels of letters in lower case, digits and hyphens (RFC 1123
+// IsName reports whether name consists of labels with lower-case letters, digits and hyphens (RFC 1123
 // section 2.1).
 func IsName(name string) bool {
 	if len(name) > 253 {

@@ -64,7 +64,7 @@ func (f rawField) carriable(name string) []byte {
 // asciiStructure prepares a structured value for a header in ASCII: phrases and comments become encoded
 // words, domains A-labels, and URLs are escaped. In a field of addresses a local part may stay UTF-8.
 func asciiStructure(list []lexeme, addresses bool) []lexeme {
-	named := false // the word is part of a name: of an address in brackets, or of a group
+	named := false // the word is part of a name of an address in brackets, or of a group
 	for i, l := range slices.Backward(list) {
 		if !l.isWord() && l.kind != commentLexeme {
 			named = l.kind == angleLexeme || l.text == ":"

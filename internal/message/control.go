@@ -40,8 +40,8 @@ func IsControl(name string) bool {
 	return false
 }
 
-// takeControl removes the control headers. Its faults are those of additional headers. A time without an
-// offset is in zone.
+// takeControl removes the control headers. Its errors are as for additional headers. A time without an offset
+// is in zone.
 func (h *rawHeader) takeControl(f *faults, zone *time.Location) Control {
 	var c Control
 	if name, value := h.takeControlHeader("Send-At"); value != "" {

@@ -106,7 +106,8 @@ func escaped(path string) string {
 }
 
 // ShowsLink reports whether a reader of HTML sees an address that begins with one of some prefixes: as text,
-// or as the target of a link that isn't hidden and has visible text or an image. Tracking pixels don't count.
+// or as a link's target. The link must not be hidden, and needs visible text or an image. Tracking pixels
+// don't count.
 func ShowsLink(source string, prefixes ...string) bool {
 	t := textWriter{collects: true, bare: true}
 	text := t.read(source)

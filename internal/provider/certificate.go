@@ -35,8 +35,8 @@ const (
 	fetchesPerMinute = 10
 )
 
-// certificateClient returns the client that fetches certificates. SNS may have a private address: that of an
-// endpoint in the operator's network at Amazon.
+// certificateClient returns the client that fetches certificates. SNS may have a private address: an
+// endpoint's in the operator's network at Amazon.
 func certificateClient(transport http.RoundTripper) *http.Client {
 	client := dialing.New(dialing.Options{AllowPrivate: true}).Client(dialing.HTTP{Environment: true})
 	client.Transport = cmp.Or(transport, client.Transport)
@@ -109,7 +109,7 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 	return checkCertificate(one.leaf, now)
 }
 
-// find returns what is kept of an address, unless it is too old.
+// find returns an address' stored certificate, unless it is too old.
 func (c *certificateCache) find(address string, now time.Time) (one certificate, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

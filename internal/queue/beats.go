@@ -25,7 +25,7 @@ const (
 
 // beats are what one asynq server writes about itself. Only its heartbeat uses them.
 type beats struct {
-	listed map[string]redis.Z // what is to be added to the sets
+	listed map[string]redis.Z // members to add to the sets
 	idle   time.Time          // when it last wrote that it has no tasks; zero if it had some since
 }
 
@@ -34,7 +34,7 @@ func isBeat(keys []string, args []any) bool {
 	return len(keys) == 2 && strings.HasPrefix(keys[0], serversKey+":") && len(args) >= 2
 }
 
-// ZAdd adds to a sorted set for asynq. Those of servers wait for the script that follows.
+// ZAdd adds to a sorted set for asynq. Sets of servers wait for the script that follows.
 func (c *pollingClient) ZAdd(ctx context.Context, key string, members ...redis.Z) *redis.IntCmd {
 	if (key != serversKey && key != workersKey) || len(members) != 1 {
 		return c.ackClient.ZAdd(ctx, key, members...)
@@ -95,7 +95,7 @@ func (quietHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return next
 }
 
-// quietConn leaves out most pings. They only tell that the connection can still be written to; nobody waits
+// quietConn leaves out most pings. They only show that the connection can still be written to; nothing waits
 // for their answer.
 type quietConn struct {
 	net.Conn

@@ -18,7 +18,7 @@ const (
 	allQueuesKey = "asynq:queues"               // SET of queue names: what the dashboard takes for existing
 	prunedKey    = "postroom:{0}:queue:pruned:" // STRING, ours: set while no process needs to prune
 	recoveredKey = "postroom:{0}:queue:recovered:"
-	cancelTopic  = "asynq:cancel" // pub/sub channel of task ids whose handlers are to be cancelled
+	cancelTopic  = "asynq:cancel" // pub/sub channel of task ids whose handlers must be cancelled
 )
 
 func queueKey(queue, part string) string    { return "asynq:{" + queue + "}:" + part }

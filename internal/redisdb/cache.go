@@ -45,7 +45,7 @@ func NewCache[V any](db *DB, versionKey string, onChange func()) *Cache[V] {
 }
 
 // Get returns the value of an id: the cached one, at most about a second old, otherwise the result of load,
-// which is cached if it exists. The error is that of load, or of reading the version: Unavailable if Redis
+// which is cached if it exists. The error comes from load, or from reading the version: Unavailable if Redis
 // is unavailable.
 func (c *Cache[V]) Get(ctx context.Context, id string, now time.Time, load func(context.Context) (V, bool,
 	error)) (V, bool, error) {
@@ -81,7 +81,7 @@ func (c *Cache[V]) get(id string, now time.Time) (v V, emptyings uint64, ok, fre
 	return v, c.emptyings, ok, age < freshFor && age > -freshFor
 }
 
-// look reads the version from Redis. Of concurrent callers one reads it and all wait.
+// look reads the version from Redis. If there are concurrent callers, one reads it and all wait.
 func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 	look := c.looks.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Durability describes what an acknowledged write survives on the Redis in use, as far as the server
-// reports it. In a Cluster it is that of its weakest master.
+// Durability describes what an acknowledged write survives on the Redis in use, as far as the server reports
+// it. In a Cluster it is the weakest master's.
 type Durability struct {
 	Mode       Mode   `json:"mode"`
 	Version    string `json:"version,omitempty"`
@@ -20,7 +20,7 @@ type Durability struct {
 	AOF        bool   `json:"aof"`        // the append-only file is on
 	// when that file is forced to disk: always, everysec, no; empty if unknown
 	Fsync string `json:"fsync,omitempty"`
-	// the rules for RDB snapshots, such as "3600 1 300 100"; empty: none, or unknown
+	// the rules for RDB snapshots, such as "3600 1 300 100"; empty if there are none, or unknown
 	Snapshots   string `json:"snapshots,omitempty"`
 	MaxMemory   int64  `json:"maxMemory"`        // bytes; 0 means no limit
 	Policy      string `json:"policy,omitempty"` // maxmemory-policy; empty if unknown

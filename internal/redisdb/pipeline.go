@@ -14,7 +14,7 @@ import (
 type Pipeline struct {
 	pipe    redis.Pipeliner
 	shared  *Shared
-	cluster *redis.ClusterClient // nil: one server
+	cluster *redis.ClusterClient // nil for one server
 	scripts []scriptCall
 	wait    waiting
 }
@@ -85,7 +85,7 @@ func (p *Pipeline) Exec(ctx context.Context) error {
 // sharedMost is the maximum number of commands of a pipeline that shares a round trip with others.
 const sharedMost = 8
 
-// send sends the pipeline: a few scripts together with those of other callers, anything else separately.
+// send sends the pipeline: a few scripts together with other callers', anything else separately.
 func (p *Pipeline) send(ctx context.Context) ([]redis.Cmder, error) {
 	cmds := p.pipe.Cmds()
 	if len(cmds) > sharedMost {

@@ -31,7 +31,7 @@ type watch struct {
 	up       bool
 	since    time.Time       // when it went away
 	judged   time.Time       // when durability was last read
-	summary  string          // of durability, as last logged
+	summary  string          // durability's, as last logged
 	warnings map[string]bool // the present warnings, all logged
 }
 

@@ -76,7 +76,7 @@ func (db *DB) AwaitEntry(ctx context.Context, key, after string, most time.Durat
 	return false
 }
 
-// join has a read wait for those that have not given up: one that is under way, or the next one.
+// join has a read wait for waiters that have not given up: a read that is under way, or the next one.
 func (t *tails) join(slot string, waiters ...*tailWaiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

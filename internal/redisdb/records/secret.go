@@ -21,8 +21,8 @@ type Secret struct {
 	Value *string
 	// URL is true if Value is a URL whose password is the secret.
 	URL bool
-	// Goes is the place that the secret, or what it opens, is sent to. None: it is never sent. A sealed secret
-	// is bound to it.
+	// Goes is the place that the secret, or what it opens, is sent to; empty if it is never sent. A sealed
+	// secret is bound to it.
 	Goes []Place
 }
 
@@ -112,8 +112,8 @@ func (s Secret) open(ring *seal.Ring, place string) error {
 	return nil
 }
 
-// place returns the name that the sealed secret is bound to. It includes where the secret goes, so who writes
-// to Redis can't have it sent elsewhere.
+// place returns the name that the sealed secret is bound to. It includes where the secret goes, so that
+// people who write to Redis can't have it sent elsewhere.
 func (s Secret) place(record string) string {
 	name := record + ":" + s.Field
 	for _, to := range s.Goes {
