@@ -25,7 +25,7 @@ const (
 
 // Options selects the Redis. The zero value starts an embedded one in the directory "data".
 type Options struct {
-	// the setting redis.url: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://; or empty
+	// setting redis.url: redis[s]://, unix://, redis+sentinel://, redis+cluster://; empty for embedded
 	URL        string
 	Partitions int          // how many partitions the keys are spread over; defaults to 1
 	Dir        string       // data directory of the embedded server; empty: "data"
