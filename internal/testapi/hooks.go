@@ -93,7 +93,7 @@ func (h hooks) read(c *call) (hook object, refusal answer, ok bool) {
 func (s *Server) allHooks() []object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := []object{} // an empty list is no null
+	all := []object{} // an empty list isn't null
 	for _, h := range s.hooks {
 		all = append(all, maps.Clone(h))
 	}

@@ -21,7 +21,7 @@ import (
 	webhook "github.com/postroom/postroom/internal/provider"
 )
 
-// exchange sends a provider's first fixture with another body, on a connection of its own.
+// exchange sends a provider's first fixture with another body, on its own connection.
 func exchange(t *testing.T, s *Server, change func(string) string) (*http.Response, string, error) {
 	t.Helper()
 	f := load(t, s.Name+"/accepted")

@@ -97,8 +97,8 @@ func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 // held back at a time.
 func (p *Proxy) HangOn(word string) { p.set(func() { p.shunned[word] = true }) }
 
-// CutOff breaks the connections of those clients who said word in their first bytes, and ends its HangOn.
-// What was held back never arrives. New connections of theirs work.
+// CutOff breaks the connections of clients who said word in their first bytes, and ends its HangOn. Data that
+// was held back never arrives. New connections from these clients work.
 func (p *Proxy) CutOff(word string) {
 	p.set(func() {
 		delete(p.shunned, word)
@@ -287,8 +287,8 @@ func (p *Proxy) shuns(l *link) bool {
 	return false
 }
 
-// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, or
-// holds this client or all answers back, then until it is due.
+// obstruct applies the requested failure to a piece of data. It waits while the proxy hangs, or holds this
+// client or all answers back, then until it is due.
 func (p *Proxy) obstruct(due time.Time, w wire) {
 	p.mu.Lock()
 	for (p.hung || p.mute && w.answers || p.shuns(w.link)) && !p.closed {

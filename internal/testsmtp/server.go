@@ -51,8 +51,8 @@ type Options struct {
 	Discard       bool     // count messages without keeping them, for benchmarks
 	Record        bool     // keep every command line, for Commands
 
-	// Respond decides what happens instead of the usual; the zero Action is the usual. Nil: addresses speak for
-	// themselves, as ByAddress documents. It is called by many connections at once.
+	// Respond decides what happens instead of the usual; the zero Action is the usual. If nil, addresses speak
+	// for themselves, as ByAddress documents. Many connections call it together.
 	Respond func(Command) Action
 }
 
@@ -136,7 +136,7 @@ func (s *Server) Close() {
 	s.group.Wait()
 }
 
-// CutAll cuts every connection without a word, as a relay that is restarted does, and goes on listening.
+// CutAll cuts every connection without a word, as a relay that is restarted does, and continues to listen.
 func (s *Server) CutAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +199,7 @@ func (s *Server) Commands() []string {
 	return append([]string(nil), s.commands...)
 }
 
-// Forget drops the messages and commands kept so far. Count goes on counting.
+// Forget drops the messages and commands kept so far. Count continues to count.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
