@@ -55,7 +55,7 @@ type operation struct {
 	struck  bool // the blow has met it
 	claimed bool // it has a batch
 	late    bool // the lease of that has ended
-	resumed int  // when it went on after it had stalled; 0 if it did not stall
+	resumed int  // when it continued after it had stalled; 0 if it did not stall
 	went    bool // an attempt was made since
 	asked   int  // when the campaign was asked about a message of the outbox, before its attempt
 	stalled chan struct{}
@@ -231,7 +231,7 @@ func touches(cmd redis.Cmder) bool {
 	})
 }
 
-// start starts a process anew.
+// start starts a process again.
 func (p *process) start() {
 	p.ctx, p.cancel = context.WithCancel(p.m.ctx)
 	p.mu.Lock()

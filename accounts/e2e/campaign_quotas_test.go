@@ -38,8 +38,8 @@ func lacksRoom(t *testing.T, client *api.Client, id, words string) {
 	})
 }
 
-// TestCampaignsWaitForTheQuotaOfTheirAccount: two at once send no more than a day allows, and go on by
-// themselves when there is room.
+// TestCampaignsWaitForTheQuotaOfTheirAccount: two together send no more than a day allows, and continue
+// automatically when there is room.
 func TestCampaignsWaitForTheQuotaOfTheirAccount(t *testing.T) {
 	t.Parallel()
 	r := campaignRivals(t, map[string]string{})
@@ -98,8 +98,7 @@ func TestACampaignCountsEachEmailOnce(t *testing.T) {
 	}
 }
 
-// TestACampaignWaitsForTheQuotaOfItsToken: of the token that started it, which is that of its test emails,
-// too.
+// TestACampaignWaitsForTheQuotaOfItsToken: the token that started it. Its test emails count, too.
 func TestACampaignWaitsForTheQuotaOfItsToken(t *testing.T) {
 	t.Parallel()
 	r := campaignRivals(t, map[string]string{})

@@ -108,7 +108,7 @@ func (s *tokenServer) client() Client {
 		RefreshToken: firstRefresh}
 }
 
-// process is a Tokens with a clock of its own, beside others on one Redis.
+// process is a Tokens with its own clock, one of several on one Redis.
 type process struct {
 	*Tokens
 	db  *redisdb.DB
