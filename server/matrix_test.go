@@ -69,7 +69,7 @@ type identity struct {
 }
 
 // identities makes a token of every kind: none, wrong, expired, each scope, each scope bound to acme and to
-// other; and persons of every role, bound to acme and to other too.
+// other. It also makes people with every role, bound to acme and to other too.
 func (w *world) identities(t *testing.T) []identity {
 	t.Helper()
 	ended := time.Now().Add(-time.Minute)
@@ -162,7 +162,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// refusal returns the status for who may not call a route; 0 if they may.
+// refusal returns the status for callers that may not call a route; 0 if they may.
 func refusal(r route, g *access.Grant) int {
 	switch {
 	case g == nil:

@@ -75,7 +75,7 @@ func TestWhenARotatedTokenEnds(t *testing.T) {
 	day := 24 * time.Hour
 	for _, c := range []struct {
 		name      string
-		expires   time.Duration // of the old one; 0 means never
+		expires   time.Duration // the old one's; 0 means never
 		req       api.TokenRotation
 		old, next time.Duration // until they end; 0 means never
 	}{

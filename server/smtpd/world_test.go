@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
-// timeout is for conditions that hold at once on an idle machine.
+// timeout is for conditions that hold immediately on an idle machine.
 const timeout = 30 * time.Second
 
 // token is what the access of a world knows: it may do everything.
@@ -284,7 +284,7 @@ func plain(user, pass string) string {
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// startTLS goes on encrypted.
+// startTLS continues encrypted.
 func (c *client) startTLS(ca *x509.CertPool) *client {
 	c.t.Helper()
 	c.say("STARTTLS", "220 2.0.0 Ready to start TLS")
