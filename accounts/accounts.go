@@ -239,8 +239,8 @@ func (a *Accounts) Delete(ctx context.Context, id string) error {
 // Reseal is [records.Store.Reseal].
 func (a *Accounts) Reseal(ctx context.Context) (int, error) { return a.store.Reseal(ctx) }
 
-// Configured reports whether an account with this id comes from the configuration. It exists even if none is
-// stored.
+// Configured reports whether an account with this id comes from the configuration. It exists even if no
+// account is stored.
 func (a *Accounts) Configured(id string) bool { return a.configured && id == DefaultID }
 
 // notFound returns the error about an account that does not exist.

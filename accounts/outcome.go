@@ -174,7 +174,7 @@ func (a *Accounts) remember(id string, o outcome) {
 	a.outcomes[id] = o
 }
 
-// forget drops what is cached of an account, after a change by this process.
+// forget drops an account's cached data, after a change by this process.
 func (a *Accounts) forget(id string) {
 	a.senders.Clear()
 	a.mu.Lock()

@@ -72,12 +72,12 @@ type Excess struct {
 	Token   string // id of the token; empty if it is the account's
 	Limit   int
 	Used    int
-	More    int       // what was asked for
+	More    int       // the requested amount
 	Until   time.Time // when there is room again; zero if unknown
 	Now     time.Time
 }
 
-// quotaNames are the quotas by their field in the API, and what they count.
+// quotaNames are the quotas by their field in the API, with the things that they count.
 var quotaNames = map[string]string{
 	"messages": "messages waiting", "bytes": "bytes of messages waiting", "perDay": "messages accepted today",
 	"templates": "templates", "suppressions": "suppressions", "importSize": "bytes in one import",

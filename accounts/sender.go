@@ -37,7 +37,7 @@ type Sender struct {
 	// its key, with the private key in clear; nil for the domain's key, if any. Must not be changed
 	DKIM *api.DKIM
 
-	// what it may send as, in normal form and lower case; see MaySendAs and Owns. Not to be changed
+	// what it may send as, in normal form and lower case; see MaySendAs and Owns. Must not be changed
 	Addresses, Domains []string
 	// its gateways, those left out of Relays too; see CheckGateway. Not to be changed
 	Gateways []api.Route

@@ -207,8 +207,8 @@ func senderNotFound() error {
 // challengeName returns the name of the DNS record that verifies a domain.
 func challengeName(domain string) string { return "_postroom." + domain }
 
-// challenge returns the value of the DNS record by which the owner of a domain lets an account send as it. It
-// is different for each account, so that no account can use the record of another.
+// challenge returns the value of the DNS record that lets an account send as a domain. It is different for
+// each account, so that no account can use another's record.
 func (a *Accounts) challenge(id, domain string) string {
 	sum := hmac.New(sha256.New, a.proofs)
 	sum.Write([]byte(id + "\x00" + domain))

@@ -161,7 +161,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildArchive,    // events to files or a column store
 		a.buildFeedback,   // results that arrive later: from providers and returned mail
 		a.buildRecipients, // links in mail: tracking, unsubscribe pages
-		a.buildWatch,      // alerts and the overview: whether mail flows, and what is wrong
+		a.buildWatch,      // alerts and the overview: whether mail flows, and current problems
 		a.buildMonitor,    // health and metrics on a separate port
 		a.buildWorkers,    // from here on tasks are handled
 		a.buildServer,     // the HTTP API

@@ -314,7 +314,7 @@ func (b *eventBatch) storeSome(ctx context.Context, list []*reader, kinds map[st
 	return again, nil
 }
 
-// day is the unit by which idempotency keys are forgotten.
+// day is the unit in which idempotency keys are forgotten.
 const day = 24 * time.Hour
 
 // knownFor is how long the keys of a day are kept, from the first one. An hour is for clocks that differ.

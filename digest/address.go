@@ -20,8 +20,8 @@ func addressKey(account, address string) string {
 	return redisdb.Key(redisdb.PartitionFor(account+"\x00"+address, shards), "digest-address", account, address)
 }
 
-// noteAddress lets a recipient be found by an address that it gets. It comes before the address is stored, so
-// what is found is looked at again.
+// noteAddress makes a recipient findable by its new address. It runs before the address is stored, so readers
+// check what they find.
 func (b *base) noteAddress(ctx context.Context, k readerKey, address string) error {
 	if address == "" {
 		return nil

@@ -55,7 +55,7 @@ type line struct {
 // idSize is the length of the id of an event. Scripts count on it.
 const idSize = 20
 
-// escaped is what JSON escapes in texts without control characters (RFC 8259 section 7).
+// escaped has the characters that JSON escapes in texts without control characters (RFC 8259 section 7).
 var escaped = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
 
 // text returns the line as it is stored. Its texts have no control characters and its payload is an object

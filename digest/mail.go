@@ -88,7 +88,7 @@ type made struct {
 	record  string
 }
 
-// mailOf makes a run's mail from what it took. The same run makes the same mail.
+// mailOf makes a run's mail from the events it took. The same run makes the same mail.
 func (b *base) mailOf(r *run, taken lists) (made, error) {
 	d, packed, err := r.says(taken)
 	if err != nil {

@@ -29,8 +29,8 @@ type counted struct {
 // mostCounted is how many accounts are remembered.
 const mostCounted = 10_000
 
-// admit asks whether the quota of an account has room for more events, and counts them if it has. Processes
-// count for themselves: together they may exceed a quota by what they add while a count is good.
+// admit reports whether the account's quota has room for more events, and counts them if it has. Processes
+// count separately: together they may exceed a quota by the events that they add while a count is good.
 func (r *Recipients) admit(ctx context.Context, account string, more int) error {
 	if r.Room == nil {
 		return nil

@@ -125,7 +125,7 @@ func (h held) run() string {
 	return id
 }
 
-// entry returns what is due, and since when.
+// entry returns the due entry, and since when it is due.
 func (h held) entry() (e entry, due time.Time, ok bool) {
 	at, member, _ := strings.Cut(h.member, " ")
 	e, ok = readEntry(member)

@@ -37,7 +37,7 @@ type run struct {
 	manner           manner
 	email, name      string
 	locale, tz       string
-	groups           string // what it said, as writeGroups does
+	groups           string // its content, as writeGroups writes it
 	returned         int    // events that went back, after it failed
 	dropped          int    // and the ones that did not
 }
@@ -68,7 +68,7 @@ func (b *Runs) find(ctx context.Context, bound, id string) (*run, error) {
 	return r, err
 }
 
-// findBegun returns a run with what it took, which is in at most most lists, or NotFound.
+// findBegun returns a run with the events it took, which are in at most most lists, or NotFound.
 func (b *Runs) findBegun(ctx context.Context, id string, most int) (*run, lists, error) {
 	key, ok := runKey(id)
 	if !ok {
@@ -194,7 +194,7 @@ func (b *base) whyNot(ctx context.Context, r *recipient, categories []string) (s
 	return reasons[0], nil
 }
 
-// finish makes a run's mail from what it took, and passes it to the outbox. Each step may be repeated.
+// finish makes a run's mail from the events it took, and passes it to the outbox. Each step may be repeated.
 func (w *worker) finish(ctx context.Context, h held, r *run, taken lists) error {
 	switch r.state {
 	case api.DigestSkipped:

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	lookEvery  = time.Second      // between two looks for what is due
+	lookEvery  = time.Second      // between two looks for due schedules
 	mostClaims = 6                // from each shard at a time: about 100 in all
 	giveUp     = 30 * time.Second // for the steps of one run; its lease is renewed no longer
 )
 
-// worker mails what is due.
+// worker sends due digests.
 type worker struct {
 	*Runs
 	leases *lease.Set[held]
@@ -87,8 +87,8 @@ type job struct {
 // recipient that was changed since.
 const freshFor = time.Second
 
-// look claims what is due in all shards, in one round trip, unless the queue is paused. Another one reads its
-// recipients.
+// look claims due schedules in all shards, in one round trip, unless the queue is paused. Another round trip
+// reads their recipients.
 func (w *worker) look(ctx context.Context) (found []job, _ error) {
 	// an error may be of one node of a Cluster
 	if any, err := w.DB.Looks().Any(ctx, shardKeys()...); err == nil && !any {
@@ -122,7 +122,7 @@ func (w *worker) look(ctx context.Context) (found []job, _ error) {
 	return found, redisdb.Failed(sent, "claim digests")
 }
 
-// readAll reads the recipients of what was claimed. One that can't be read now is read later.
+// readAll reads the recipients of claimed schedules. A recipient that can't be read now is read later.
 func (w *worker) readAll(ctx context.Context, found []job) {
 	now, pipe := time.Now(), w.DB.Client().Pipeline()
 	replies := make([]*redis.MapStringStringCmd, len(found))
@@ -144,7 +144,7 @@ func (w *worker) readAll(ctx context.Context, found []job) {
 	}
 }
 
-// attend makes the next steps of what was claimed.
+// attend makes the next steps for a claimed schedule.
 func (w *worker) attend(ctx context.Context, j job) {
 	ctx, cancel := context.WithTimeout(ctx, giveUp) // its time begins now: it may have waited for a worker
 	defer cancel()

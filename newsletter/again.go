@@ -44,7 +44,7 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 		return outbox.Turn{}, err
 	}
 	if one.State == api.CampaignSent || one.key() != at.run {
-		return outbox.Turn{}, nil // its run is over: an operator replays the message as it is stored
+		return outbox.Turn{}, nil // its run has ended: an operator replays the message as it is stored
 	}
 	s := c.scheduler.of(one.id)
 	if s == nil || s.key != one.key() || s.c.Permission != one.Permission {
@@ -79,7 +79,7 @@ func (c *Campaigns) turnOf(ctx context.Context, s *scan, at *recipient) (outbox.
 	return s.mailingOf(at.ordinal).Turn(a), err
 }
 
-// over settles a deferred person to whom the campaign does not go any more.
+// over settles a deferred person whom the campaign does not go to any more.
 func (c *Campaigns) over(ctx context.Context, at *recipient, move sendlog.Move) (outbox.Turn, error) {
 	move.Offset = at.offset
 	return outbox.Turn{Over: true, Reason: move.Why}, c.Log.Ended(ctx, at.run, at.chunk, move)

@@ -77,14 +77,14 @@ type batch struct {
 	scan *scan
 
 	stopped atomic.Bool  // the rest of it must not be sent to
-	tried   atomic.Int64 // people whom a relay was asked about
+	tried   atomic.Int64 // people that a relay was asked about
 
 	mu      sync.Mutex
 	people  []audience.Person          // people to send to, as they were read last
 	read    time.Time                  // when that was
 	version string                     // the suppressions' version when they were looked up
 	asked   bool                       // since people were read last
-	barred  map[int]*suppression.Entry // by offset, of people who are suppressed
+	barred  map[int]*suppression.Entry // by offset, of suppressed people
 	settled map[int]bool               // offsets of people with a result
 	tallies map[string]int             // counted at the end: by hour and by domain
 }

@@ -110,8 +110,7 @@ func (m mail) filled(p audience.Person) (map[string]any, error) {
 // standIn is the person that mail is filled for if there is none.
 var standIn = audience.Person{ID: "s0", Email: "reader@example.com", Name: "Reader"}
 
-// sample returns the person whom a preview is filled for: the named one, else the first of the lists, else a
-// stand-in.
+// sample returns the person for a preview: the named one, else the first of the lists, else a stand-in.
 func (c *Campaigns) sample(ctx context.Context, in api.Campaign, subscriber string) (audience.Person, bool,
 	error) {
 	if subscriber != "" {

@@ -51,7 +51,7 @@ func (c *Campaigns) revive(ctx context.Context) error {
 	})
 }
 
-// look begins what is due, sets permissions, ends runs, and makes the scans of this process.
+// look begins due campaigns, sets permissions, ends runs, and makes the scans of this process.
 func (c *Campaigns) look(ctx context.Context) error {
 	var failed error
 	if !c.listed {

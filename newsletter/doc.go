@@ -26,7 +26,7 @@
 //   - When an attempt begins, data about its person is at most a second or two old, even when the outbox
 //     tries again. A retry has the campaign's current content.
 //   - The rate of a campaign is kept from below, too: turns are reserved a second ahead and used in order.
-//   - The public archive shows only what was sent with archive to lists that are public, and of no person.
+//   - The public archive shows only campaigns that were sent with archive to public lists, and no one's data.
 //   - A run's content does not change with its template. Changing a paused campaign means new content, for
 //     people who have not received it.
 //   - A campaign is not deleted while a segment names it, so its deletion sends no one anything.

@@ -23,7 +23,7 @@ type Facts struct {
 // Facts returns the recorder of facts.
 func (c *Campaigns) Facts() *Facts { return &Facts{Facts: c.Outbox.Facts, campaigns: c} }
 
-// about returns whom a message of a campaign went to; nil if it is of none.
+// about returns the recipient of a campaign's message, or nil for other messages.
 func (c *Campaigns) about(ctx context.Context, messageID string) (*recipient, error) {
 	id, ok := outbox.ReadCampaignID(messageID)
 	if !ok || id.Campaign == 0 || id.Run == 0 {
@@ -163,8 +163,8 @@ func domainCounters(address string) map[sendlog.Bit]string {
 	return map[sendlog.Bit]string{sendlog.Opened: "d:opened:" + domain, sendlog.Clicked: "d:clicked:" + domain}
 }
 
-// countersOf returns the counters by domain that a fact may change. There are none of a subscriber who was
-// deleted. Only opens and clicks of people are counted so, and need to read the subscriber.
+// countersOf returns the counters by domain that a fact may change, or none for a deleted subscriber. Only
+// people's opens and clicks are counted so, and need to read the subscriber.
 func (c *Campaigns) countersOf(ctx context.Context, p *recipient, fact outbox.Fact) (map[sendlog.Bit]string,
 	error) {
 	if fact.Type != event.TrackOpen && fact.Type != event.TrackClick || fact.Details.Bot {

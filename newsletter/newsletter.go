@@ -91,7 +91,7 @@ type Campaigns struct {
 	scheduler *scheduler    // which campaign is next
 	live      *redisdb.Work // there are live campaigns
 
-	// The dispatcher's: it begins what is due, lets workers mail batches, and ends runs.
+	// The dispatcher's: it begins due campaigns, lets workers send batches, and ends runs.
 	held     *lease.Set[*sendlog.Batch]               // by this process
 	versions *redisdb.Group[string, struct{}, string] // the suppressions'
 	counts   sync.WaitGroup                           // for audiences

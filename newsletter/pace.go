@@ -116,7 +116,7 @@ func (c *Campaigns) takeTurns(ctx context.Context, s *scan, now time.Time) error
 	}
 }
 
-// unpaid gives back what was paid for mails that were not sent.
+// unpaid gives back the payment for messages that were not sent.
 func (s *scan) unpaid(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +307,7 @@ func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWai
 	return waitUntil("the winner of the test is not decided", decides, now)
 }
 
-// showWait stores in the campaign what it waits for, or that it waits no longer.
+// showWait stores in the campaign why it waits, or that it waits no longer.
 func (c *Campaigns) showWait(ctx context.Context, one *campaign, wait *api.CampaignWait) error {
 	old := one.Waits
 	if wait == old || wait != nil && old != nil && wait.Reason == old.Reason && near(wait.Until, old.Until) {

@@ -169,8 +169,8 @@ func local(base string) bool {
 	return strings.HasPrefix(base, "http://127.0.0.1") || strings.HasPrefix(base, "http://localhost")
 }
 
-// mail writes a mail to some people, and finds what is wrong with it. first: nothing else of the campaign was
-// looked at.
+// mail writes an email to some people, and finds errors in it. first means that nothing else of the campaign
+// was checked.
 func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) error {
 	mailing, err := e.campaigns.Outbox.Mailings.Mailing(ctx, shared(content, "", e.one.Bound))
 	switch {
@@ -210,7 +210,7 @@ func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) e
 	return nil
 }
 
-// sample is a mail that was written to see what is in it.
+// sample is an email that was written for the check.
 type sample struct {
 	words    render.Mail
 	raw      []byte
@@ -265,7 +265,7 @@ func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []
 	return found, nil
 }
 
-// judge finds what is wrong with a mail as one person would get it.
+// judge finds errors in an email as one person would get it.
 func (e *precheck) judge(m *sample, source render.Source) {
 	for _, part := range slices.Sorted(maps.Keys(m.captive)) {
 		e.fail("NoUnsubscribeLink", "Its "+part+" shows no unsubscribe link, or hides it; use "+

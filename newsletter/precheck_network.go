@@ -81,7 +81,7 @@ func (e *precheck) askDNS(ctx context.Context, from string, raw []byte) {
 	}
 }
 
-// askDKIM compares the signatures of a mail with what is published.
+// askDKIM compares an email's signatures with the published keys.
 func (e *precheck) askDKIM(ctx context.Context, domain string, raw []byte) {
 	m, err := netmail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {

@@ -60,8 +60,8 @@ func (c *Campaigns) reread(ctx context.Context, s *scan, chunk int, ordinals []u
 	return c.whoseTurn(ctx, s, chunk, people)
 }
 
-// whoseTurn returns the people of a chunk to whom the run goes now, and when to look again at others;
-// zero means never.
+// whoseTurn returns the people of a chunk that the run goes to now, and when to look again at others; zero
+// means never.
 func (c *Campaigns) whoseTurn(ctx context.Context, s *scan, chunk int, people []audience.Person) (
 	due []audience.Person, again time.Time, err error) {
 	if err := c.readSets(ctx, s, chunk); err != nil {
@@ -111,7 +111,7 @@ func (c *Campaigns) excludedRuns(ctx context.Context, one *campaign) (runs []sen
 	return runs, nil
 }
 
-// readSets reads who got other campaigns, and the runs before, of a chunk.
+// readSets reads a chunk's recipients of other campaigns, and of earlier runs.
 func (c *Campaigns) readSets(ctx context.Context, s *scan, chunk int) error {
 	now := c.opts.Now()
 	if s.setsOf == chunk && now.Sub(s.setsAt) < freshFor || len(s.c.ExcludeCampaigns)+len(s.earlier) == 0 {

@@ -29,7 +29,7 @@ type stored struct {
 	Permission    int               `json:"permission,omitempty"` // its version: each change of state raises it
 	Runs          []sending         `json:"runs,omitempty"`
 	PendingEvents []pendingEvent    `json:"pendingEvents,omitempty"` // events that must be emitted
-	// a caller who is bound to the account wrote or started it, so it names only the account's senders
+	// a caller bound to the account wrote or started it, so it names only the account's senders
 	Bound bool `json:"bound,omitempty"`
 	// the token that started it: the id by which its quota is counted, and that quota; nil if it has none
 	Token      string          `json:"token,omitempty"`
@@ -92,7 +92,7 @@ func live(state string) bool {
 	return false
 }
 
-// ended reports whether the last run of a campaign is over.
+// ended reports whether the last run of a campaign has ended.
 func ended(state string) bool {
 	switch state {
 	case api.CampaignSent, api.CampaignCancelled, api.CampaignFailed:

@@ -52,7 +52,7 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 	return c.begin(ctx, one, in)
 }
 
-// lookFor bounds how long Resend looks for somebody. After that it takes for granted that there is somebody.
+// lookFor bounds how long Resend looks for somebody. After that it assumes that there is somebody.
 const lookFor = 5 * time.Second
 
 // anybody reports whether the next run of a campaign would go to anybody.
@@ -78,7 +78,7 @@ func (c *Campaigns) anybody(ctx context.Context, before *campaign, to string) (b
 	return found, err
 }
 
-// eachWanted calls fn with the number of people whom a run goes to, for some subscribers after the other,
+// eachWanted calls fn with the number of people that a run goes to, for some subscribers after the other,
 // until it returns false.
 func (c *Campaigns) eachWanted(ctx context.Context, s *scan, fn func(n int) bool) error {
 	for from := uint32(0); from < s.c.run().End; {

@@ -25,7 +25,7 @@ const (
 	toNewcomers = "newcomers"
 )
 
-// scan looks for the people of a run. It begins at any chunk, so that processes seldom meet.
+// scan looks for a run's people. It begins at a random chunk, so that processes rarely collide.
 type scan struct {
 	c        *campaign
 	key      sendlog.Run
@@ -54,7 +54,7 @@ type scan struct {
 	again        time.Time         // when to scan the chunk again, for people who were left out
 	buffer       []audience.Person // those read and not claimed
 	read         time.Time         // when the first of the buffer was
-	excluded     []sendlog.Run     // whoever got one of these is left out
+	excluded     []sendlog.Run     // recipients of these are left out
 	sets         map[sendlog.Run][]sendlog.State
 	opened       map[sendlog.Run]sendlog.Set
 	setsOf       int       // chunk of sets and opened
@@ -76,7 +76,7 @@ func (s *scan) ready(now time.Time) (time.Duration, bool) {
 // rest makes the scan wait.
 func (s *scan) rest(until time.Time, why string) { s.restFor(until, until, why) }
 
-// restFor makes the scan look again at a time, at something that is over later.
+// restFor makes the scan look again at a time, because of something that ends later.
 func (s *scan) restFor(until, opens time.Time, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *scan) restFor(until, opens time.Time, why string) {
 // rests is rest for whoever has the scan.
 func (s *scan) rests(until time.Time, why string) { s.restsFor(until, until, why) }
 
-// restsFor makes the scan look again at a time, at something that is over later.
+// restsFor makes the scan look again at a time, because of something that ends later.
 func (s *scan) restsFor(until, opens time.Time, why string) {
 	if until.After(s.until) {
 		s.until, s.lifts, s.why = until, opens, why
@@ -147,7 +147,7 @@ func (s *scan) restart() {
 	s.forget()
 }
 
-// forget drops what was read of a chunk.
+// forget drops the data read from a chunk.
 func (s *scan) forget() { s.from(0) }
 
 // from drops the people who were read, so that they are read again from an offset on.

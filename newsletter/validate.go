@@ -196,7 +196,7 @@ func (c *Campaigns) choose(ctx context.Context, id string, sel audience.Selectio
 	return choice, fault.InvalidFields(f.Fields)
 }
 
-// selection is whom a campaign goes to.
+// selection returns a campaign's audience.
 func selection(in api.Campaign) audience.Selection {
 	return audience.Selection{Account: in.Account, Lists: in.Lists, ExcludeLists: in.ExcludeLists,
 		Segments: in.Segments, ExcludeSegments: in.ExcludeSegments}

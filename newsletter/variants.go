@@ -174,8 +174,8 @@ func (c *Campaigns) release(ctx context.Context, key sendlog.Run, run *sending, 
 	return nil
 }
 
-// try looks whether the test of a run is over, and decides the winner when it is time. Every process does:
-// the first decides.
+// try checks whether a run's test has ended, and decides the winner when it is time. Every process does: the
+// first decides.
 func (c *Campaigns) try(ctx context.Context, one *campaign, chunks []sendlog.Chunk, now time.Time) error {
 	if !one.open() || !tested(chunks) {
 		return nil
@@ -357,7 +357,7 @@ func (f *faults) variants(in api.Campaign) {
 	}
 }
 
-// sameTest reports whether the variants of two campaigns are the same but for their content.
+// sameTest reports whether two campaigns have the same variants, except for their content.
 func sameTest(a, b api.Campaign) bool {
 	return slices.EqualFunc(a.Variants, b.Variants, func(v, w api.CampaignVariant) bool {
 		return v.Variant == w.Variant

@@ -280,7 +280,7 @@ func (d *Delivery) references(ctx context.Context, c *claim, dec decision) strin
 	return strings.Join(out, " ")
 }
 
-// recorded logs and counts what was recorded, and returns the verdict for the queue.
+// recorded logs and counts a recorded decision, and returns the verdict for the queue.
 func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer finished) queue.Verdict {
 	if answer.Word == "LOST" {
 		d.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", dec.outcome, "state",

@@ -18,9 +18,9 @@
 // log has the result. A mail that is deferred becomes a message.
 //
 // The message record in Redis is the truth. A task in the queue only wakes a message: it has the message's
-// id. To handle a task twice, early, late or never does no harm. Each change of a record is one Lua script
-// (lua/*.lua). It writes the change, its indexes and its events together or not at all. An event carries what
-// it counts, and Counts adds it once.
+// id. Handling a task twice, early, late or never does no harm. Each change of a record is one Lua script
+// (lua/*.lua). It writes the change, its indexes and its events together or not at all. An event carries its
+// counts, and Counts adds it once.
 //
 //	            accept                begin                    every recipient done
 //	(Submit) ─────────▶ waiting ──────────────▶ active ─────────────────────────────▶ (ended: sent)

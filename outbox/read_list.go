@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// List returns a page of the outbox, oldest message first. Without tag and search only the indexes are read.
-// With them all messages of the indexes are read, so that the total is exact, but see [Reader.Within]. The
+// List returns a page of the outbox, oldest message first. Without tag and search it reads only the indexes.
+// With them it reads all messages of the indexes, so that the total is exact, but see [Reader.Within]. The
 // state completed, and without dead letters failed, selects the ended messages that the queue still shows;
 // without a state, the failed ones of these are in the list, too.
 func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error) {

@@ -106,8 +106,8 @@ func (rd *Reader) withFacts(ctx context.Context, rows []row) (map[int]bool, erro
 	return found, nil
 }
 
-// addRecipientOutcomes sets what was reported about each recipient of a message, by the events of its facts.
-// One that doesn't say which of several recipients it is about counts for none of them.
+// addRecipientOutcomes sets the reported outcome of each recipient, by the events of the message's facts. An
+// event that doesn't say which of several recipients it is about counts for none of them.
 func addRecipientOutcomes(facts []api.MessageEvent, to []api.RecipientStatus) {
 	weightiest := map[string]api.MessageStatus{}
 	for _, e := range facts {

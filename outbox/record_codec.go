@@ -217,7 +217,7 @@ func (u *unpacking) Close() error {
 // code. It is safe for concurrent use.
 type packer struct{ example *s2.Dict }
 
-// The first byte of what is packed. A changed example takes other numbers. The old example stays as long as
+// The first byte of packed data. A changed example takes other numbers. The old example stays as long as
 // Redis has data that was packed with it.
 const (
 	jsonFormat   = 1

@@ -16,7 +16,7 @@ type pastEvent struct {
 	Type event.Type `json:"type"`
 	At   int64      `json:"at"`           // Unix milliseconds
 	To   []int      `json:"to,omitempty"` // recipients, as indexes into the envelope; empty for all
-	// number of the attempt in the log; 0: the event comes from no attempt
+	// number of the attempt in the log; 0 if the event comes from no attempt
 	Attempt int    `json:"attempt,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Until   int64  `json:"until,omitempty"` // end of a wait, in Unix milliseconds; 0 if it has not ended

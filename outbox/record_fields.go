@@ -15,7 +15,7 @@ type fielded interface{ visit(f *fields) }
 
 // fields are written or read. Numbers are varints. Texts and lists have their length before them.
 type fields struct {
-	buf     []byte // what was written, or what is read
+	buf     []byte // written or read bytes
 	reading bool
 	text    string // buf, if it is read
 	at      int    // how much of it was read

@@ -168,9 +168,9 @@ func (s *store) ending(r row, st status, result, reason string, at time.Time) (s
 	return s.jsons.pack(r.id, &e)
 }
 
-// keeps reports whether the content of a message that ends is kept. It must have been sent and have an entry
-// in the log, by which it is found and which retention deletes. A content that names an erased person is not
-// kept.
+// keeps reports whether an ending message's content is kept. The message must have been sent and have an
+// entry in the log, through which it is found and retention deletes it. A content that names an erased person
+// is not kept.
 func (o Options) keeps(r row, result string) bool {
 	return o.KeepContent > 0 && result == resultSent && !r.envelope.Campaign.unlogged() &&
 		!slices.Contains(r.envelope.To, message.Erased)

@@ -24,7 +24,7 @@ type envelope struct {
 	Subject    string           `json:"subject,omitempty"`
 	Key        string           `json:"key,omitempty"` // idempotency key
 	Tags       []string         `json:"tags,omitempty"`
-	Priority   api.Priority     `json:"priority,omitempty"` // high or low; empty: normal
+	Priority   api.Priority     `json:"priority,omitempty"` // high or low; empty for normal
 	Metadata   json.RawMessage  `json:"metadata,omitempty"`
 	DeliverBy  *time.Time       `json:"deliverBy,omitempty"`
 	DSN        *api.DSN         `json:"dsn,omitempty"`

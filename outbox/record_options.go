@@ -32,7 +32,7 @@ type Options struct {
 	StrictWords bool
 	Attempts    func() int    // for messages that don't set it; defaults to 10
 	Backoff     queue.Backoff // delays between attempts; defaults to 5 s doubling, 20 % jitter
-	Lease       time.Duration // after which the message of a dead worker is sent by another; 0: 4 s
+	Lease       time.Duration // after which the message of a dead worker is sent by another; defaults to 4 s
 	// an attempt in doubt becomes a dead letter instead of being sent again
 	HoldInDoubt bool
 	// how long a message in doubt waits for its provider's report; 0 if it does not
@@ -48,7 +48,7 @@ type Options struct {
 	MaxAhead       time.Duration // how far ahead a message may be scheduled; 0 means any time
 	MaxLive        int           // live messages, beyond which submits are refused; 0 means no limit
 	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; defaults to 0.75
-	KeyRetention   time.Duration // how long an idempotency key holds after its message ended; 0: 168 h
+	KeyRetention   time.Duration // how long an idempotency key holds after its message ended; defaults to 168 h
 	RequireKey     bool          // a message without an idempotency key is refused
 	// whose messages may only name senders and gateways of their account: messages from tokens that are bound to
 	// it (the default), from all tokens, or from none
@@ -57,10 +57,10 @@ type Options struct {
 	// how long a failed message can be replayed; defaults to 168 h. If negative, its content is deleted
 	// immediately
 	KeepDeadLetters time.Duration
-	MaxDeadLetters  int // 0: 100,000
+	MaxDeadLetters  int // defaults to 100,000
 	// how long an ended message stays in the log; defaults to 168 h. If negative, there is no log
 	KeepEnded time.Duration
-	MaxEnded  int // 0: 1,000,000
+	MaxEnded  int // defaults to 1,000,000
 	// how long a sent message's content stays readable, at most KeepEnded; 0 if it is deleted immediately
 	KeepContent time.Duration
 	// bytes of an ended message's text that are kept until Indexed; 0 if there is no search index
@@ -83,7 +83,7 @@ type Options struct {
 	Traces   *telemetry.Tracer     // nil means no traces
 	Logger   *slog.Logger          // nil means no log
 	Registry prometheus.Registerer // nil means no metrics
-	Now      func() time.Time      // the clock, for tests; nil: the machine's, kept to Redis'
+	Now      func() time.Time      // the clock, for tests; defaults to the machine's, kept to Redis'
 }
 
 func (o Options) withDefaults() Options {
@@ -151,7 +151,7 @@ type Templates interface {
 	Count(ctx context.Context, account string) (int, error)
 }
 
-// Parts are what an Outbox is built from.
+// Parts are what an Outbox needs.
 type Parts struct {
 	DB        *redisdb.DB
 	Queue     *queue.Client

@@ -56,7 +56,7 @@ func (u used) plus(v used) used {
 	return used{u.messages + v.messages, u.bytes + v.bytes, u.perDay + v.perDay}
 }
 
-// total returns the sum of what is used in each partition.
+// total returns the sum of the usage in each partition.
 func total(parts []used) (sum used) {
 	for _, u := range parts {
 		sum = sum.plus(u)
@@ -117,7 +117,7 @@ func waitingOf(ctx context.Context, pipe redis.Pipeliner, p int, account string)
 type quotaCheck struct {
 	db     *redisdb.DB
 	quotas []quota
-	used   [][]used // by quota and partition; nil: the script counts in all partitions itself
+	used   [][]used // by quota and partition; nil if the script itself counts in all partitions
 	now    time.Time
 }
 

@@ -83,7 +83,7 @@ func (k keys) compared(p int) (indexes []string) {
 // addressed has the notes of messages to the addresses of a bucket.
 func (keys) addressed(p, bucket int) string { return redisdb.Key(p, "addressed", strconv.Itoa(bucket)) }
 
-// leases has who is being sent, by the end of the lease.
+// leases has the messages that are being sent, by the end of the lease.
 func (keys) leases(p int) string { return redisdb.Key(p, "leases") }
 
 func (keys) backlogs(p int) string { return redisdb.Key(p, "backlogs") }

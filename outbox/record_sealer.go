@@ -32,7 +32,7 @@ func newSealer(ring *seal.Ring, sealing bool) (sealer, error) {
 	return sealer{ring, sealing, keys}, err
 }
 
-// Names of what is sealed: the ends of the keys in Redis. A box moved to another message does not open.
+// Names of sealed data: the ends of the keys in Redis. A box moved to another message does not open.
 func contentName(id string) string  { return "content:" + id }
 func sharedName(name string) string { return "shared:" + name }
 func textName(id string) string     { return "text:" + id }

@@ -28,7 +28,7 @@ type sharedContents struct {
 	oldest int                         // the oldest, which the next one replaces
 }
 
-// recentContent is a content with what was prepared of it.
+// recentContent is a content with its prepared form.
 type recentContent struct {
 	of       render.Content
 	prepared *sharedContent
@@ -94,7 +94,7 @@ func (s *sharedContents) prepare(ctx context.Context, c render.Content) (*shared
 // recentMost bounds a content in recent, in bytes.
 const recentMost = 64 << 10
 
-// prepared returns what was prepared of the same content, or nil if that was long ago.
+// prepared returns the prepared form of the same content, or nil if that was long ago.
 func (s *sharedContents) prepared(c render.Content) *sharedContent {
 	s.mu.Lock()
 	recent := s.recent

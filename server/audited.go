@@ -50,7 +50,7 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	}
 	if of, ok := in.(inAccount); ok {
 		ch.Object.ID, ch.Object.Account = of.object(grant.Account)
-		if r.audited.kind == "subscriber" { // the log gets who was changed by id: its entries can't be erased
+		if r.audited.kind == "subscriber" { // the log gets the changed subscriber's id: its entries can't be erased
 			ch.Asked = nil
 			ch.Object.ID = subscriberID(c.Request().Context(), s.parts.Audience, ch.Object.Account, ch.Object.ID)
 		}

@@ -67,7 +67,7 @@ func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInp
 	return m.box.Operations.Replay(ctx, in.QueueID, corrections)
 }
 
-// staysMine refuses corrections by which a bound token would send as another account.
+// staysMine refuses corrections that would make a bound token send as another account.
 func staysMine(ctx context.Context, c api.Corrections) error {
 	_, err := ownAccount(ctx, c.Account)
 	return err

@@ -75,7 +75,7 @@ type wrongField struct {
 	text string
 }
 
-// apply returns the reader after a form, and what it changes of it. If a field is wrong, it is left as it is.
+// apply returns the reader after a form, and the form's changes. A wrong field is left as it is.
 func (f digestForm) apply(r digest.Reader) (digest.Reader, api.DigestRecipientRequest, []wrongField) {
 	var wrong []wrongField
 	req := api.DigestRecipientRequest{Preferences: map[string]*api.DigestPreference{}}
@@ -109,7 +109,7 @@ func (f digestForm) apply(r digest.Reader) (digest.Reader, api.DigestRecipientRe
 	if req.Preferences[others.Category] == nil {
 		return r, req, wrong
 	}
-	for _, c := range r.Choices { // what was sent unchanged must not follow the change of all others
+	for _, c := range r.Choices { // choices that were sent unchanged must not follow the change of all others
 		if p := needed(c.Preference); f.categories[c.Category] != nil {
 			req.Preferences[c.Category] = &p
 		}

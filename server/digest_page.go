@@ -43,7 +43,7 @@ type digestRow struct {
 
 type digestField struct {
 	ID, Name, Label string
-	Wrong           string // id of the text that says what is wrong; empty if nothing is
+	Wrong           string // id of the error's text; empty if nothing is wrong
 	Options         []digestOption
 }
 
@@ -121,7 +121,7 @@ func refusedBy(err error) []wrongField {
 	return wrong
 }
 
-// stopped returns recipients whose mail is stopped: only what is required still comes.
+// stopped returns recipients whose mail is stopped: only required mail still comes.
 func stopped(all []digest.Reader) []digest.Reader {
 	all = slices.Clone(all)
 	for i := range all {

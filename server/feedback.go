@@ -57,7 +57,7 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, receipt)
 }
 
-// hookExists answers HEAD, by which Mandrill looks for a webhook before it says with which key it signs.
+// hookExists answers HEAD: Mandrill looks for a webhook before it says with which key it signs.
 func hookExists(path string) route {
 	found := plainPost(path, func(c echo.Context) error { return c.NoContent(http.StatusOK) })
 	found.method = http.MethodHead

@@ -82,6 +82,6 @@ type State interface {
 	Checks(ctx context.Context) []api.Check
 	// Durability returns what the connected Redis can lose.
 	Durability(ctx context.Context) (api.Durability, error)
-	// Alerts lists what is wrong now, oldest first. With an error it returns what this process knows.
+	// Alerts lists the current problems, oldest first. With an error it returns what this process knows.
 	Alerts(ctx context.Context) ([]api.Alert, error)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/server/peers"
 )
 
-// senderPages are the public pages by which the owner of an address lets an account send as it. Their token
+// senderPages are the public pages on which the owner of an address lets an account send as it. Their token
 // is in the mail to that address.
 type senderPages struct {
 	proofs *senders.Proofs

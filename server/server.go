@@ -64,7 +64,7 @@ type Options struct {
 	GetUnsubscribes bool              // an unsubscribe link unsubscribes; otherwise its page asks first
 	MetricsApart    bool              // /metrics is served by NewMonitor only
 	Traces          *telemetry.Tracer // nil means no traces
-	Logger          *slog.Logger      // nil: nothing is logged
+	Logger          *slog.Logger      // nil if nothing is logged
 	// settings that the process was started with; nil if they are not known
 	Configuration []api.ConfiguredSetting
 }
@@ -233,7 +233,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.stop(ctx, web, failed)
 }
 
-// connContext keeps who is at the other end of a connection, and its pass.
+// connContext keeps the other end of a connection, and its pass.
 func connContext(ctx context.Context, conn net.Conn) context.Context {
 	return peers.PassContext(peers.ConnContext(ctx, conn), conn)
 }

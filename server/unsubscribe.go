@@ -86,8 +86,8 @@ func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
 	return u.visit(c, r.token, func(p publicVisit) error { return u.change(c, p, r, unsubscribe.Page) })
 }
 
-// oneClick carries out the request of a mail client. A repeated request gets the same answer, and so does one
-// of a recipient who is unsubscribed already.
+// oneClick carries out a mail client's request. A repeated request gets the same answer, and so does a
+// request for a recipient who is unsubscribed already.
 func (u unsubscribeRoutes) oneClick(c echo.Context, r unsubscribeRequest) error {
 	v, err := u.read(c, r.token)
 	if err != nil {

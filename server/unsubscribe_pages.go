@@ -148,7 +148,7 @@ func (u unsubscribeRoutes) showStanding(c echo.Context, p publicVisit, changed b
 	return u.showChoices(c, p, http.StatusOK, changed, readers, nil)
 }
 
-// showChoices is showStanding, with digests as they are or were sent, and what is wrong with them.
+// showChoices is showStanding, with digests as they are or were sent, and their errors.
 func (u unsubscribeRoutes) showChoices(c echo.Context, p publicVisit, status int, changed bool,
 	readers []digest.Reader, wrong []wrongField) error {
 	standing, err := u.requests.Standing(c.Request().Context(), *p.visit)

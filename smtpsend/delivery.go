@@ -243,8 +243,8 @@ func (d *delivery) transact(ctx context.Context, t *transaction) {
 	}
 }
 
-// failRest gives the failure to the recipients without an answer. It removes what is true only of the
-// transaction that failed: nothing was sent for these.
+// failRest gives the failure to the recipients without an answer. It removes details that are true only of
+// the failed transaction: nothing was sent for these.
 func (d *delivery) failRest(rest []int, e *Error) {
 	other := *e
 	other.InDoubt, other.Suppress, other.NewTransaction = false, false, false

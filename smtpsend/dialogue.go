@@ -26,7 +26,7 @@ type DialogueLine struct {
 	Text string        // printable UTF-8 without line ends, at most about 230 bytes
 }
 
-// Bounds of the excerpt of a dialogue. The note about what is left out adds one line.
+// Bounds of a dialogue's excerpt. The note about omitted lines adds one line.
 const (
 	dialogueFirst = 9       // first lines kept
 	dialogueLast  = 10      // last lines kept

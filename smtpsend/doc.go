@@ -19,13 +19,13 @@
 //   - Relays and proxies are dialed if Options.Guard permits their address. A refusal is a failure of the
 //     account's settings. Errors quote a server only once it has proven to be an SMTP server. Until then its
 //     text is in the log, at debug.
-//   - The wire carries what was meant. Addresses are checked again. Every bare CR or LF in a message becomes
-//     CRLF before dots are doubled (SMTP smuggling, CVE-2023-51764 to 51766). Bytes sent ahead of a TLS
-//     handshake are an error.
+//   - The wire carries the intended message. Addresses are checked again. Every bare CR or LF in a message
+//     becomes CRLF before dots are doubled (SMTP smuggling, CVE-2023-51764 to 51766). Bytes sent ahead of a
+//     TLS handshake are an error.
 //   - A large message is never in memory as a whole: it is read from its Body while it is sent. If reading
 //     fails, or gives another number of octets than the Body's size, the connection is dropped before the
 //     dot, so no truncated message is delivered.
-//   - Result.Dialogue is an excerpt of what was said if a recipient did not get the message: bounded, without
+//   - Result.Dialogue is an excerpt of the dialogue if a recipient did not get the message: bounded, without
 //     content, credentials and answers to challenges. It may name recipients.
 //   - Replies are bounded in size, every wait has a timeout, and the end of the context closes the
 //     connection.

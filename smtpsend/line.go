@@ -50,7 +50,7 @@ func (p *pool) unchain(relay Relay) {
 // errNoSlot is the cause when no connection became free in time.
 var errNoSlot = errors.New("all connections to the relay are busy")
 
-// wait waits until it is w's turn, the message's patience is over, or ctx ends.
+// wait waits until it is w's turn, the message's patience ends, or ctx ends.
 func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
 	var over <-chan time.Time
 	if w.d.m.Patience > 0 {

@@ -63,7 +63,7 @@ type Labels struct {
 	Account  string
 	Bulk     bool // its lane
 	Tags     []string
-	Metadata json.RawMessage // an object; empty: none
+	Metadata json.RawMessage // an object, or empty
 	// returns the text that proves the message to us; may be nil. Providers keep it as metadata.
 	Proof func() string
 	// how many of its attempts were answered before, so that a key against duplicates is used again only where

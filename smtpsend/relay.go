@@ -48,7 +48,7 @@ type Relay struct {
 	Host string // name or IP address; required
 	Port int    // defaults to 465 with TLSImplicit, otherwise 587 with credentials and 25 without
 
-	TLS TLSMode // zero: TLSAuto
+	TLS TLSMode // zero means TLSAuto
 	// accept any certificate; for relays whose certificate cannot be checked otherwise
 	InsecureSkipVerify bool
 	CA                 string // PEM certificates to trust; defaults to the system's

@@ -108,7 +108,7 @@ func (t *transaction) fits() *Error {
 	return d.s.silent(e)
 }
 
-// settle writes what is queued and reads every reply due, even when the outcome is clear already: an unread
+// settle writes queued commands and reads every reply due, even when the outcome is clear already: an unread
 // reply would be taken for the answer to a later command.
 func (t *transaction) settle(ctx context.Context) {
 	if len(t.pending) == 0 {

@@ -210,8 +210,8 @@ func checkHeader(name, value string) error {
 	return nil
 }
 
-// reserved reports whether only Postroom may set a header: the signatures, what they cover, and the framing
-// of the request.
+// reserved reports whether only Postroom may set a header: the signatures, the headers that they cover, and
+// the framing of the request.
 func reserved(name string) bool {
 	name = strings.ToLower(name)
 	switch name {

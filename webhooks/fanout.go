@@ -24,9 +24,9 @@ const (
 )
 
 // ref names a delivery. A task carries only this. The event itself is in the delivery's record. The record
-// outlives the stream, which may be trimmed before the last attempt. It also outlives the task: the log
-// shows what was sent, and can send it again. Each attempt reads the record anyway, so the event costs no
-// extra round trip.
+// outlives the stream, which may be trimmed before the last attempt. It also outlives the task: the log shows
+// sent events, and can send them again. Each attempt reads the record anyway, so the event costs no extra
+// round trip.
 type ref struct {
 	Endpoint string `json:"endpoint"`
 	Delivery string `json:"delivery"`

@@ -121,7 +121,7 @@ func hoursKey(endpoint string, day time.Time) string {
 	return redisdb.Key(0, "webhook", "hours", endpoint, day.UTC().Format(time.DateOnly))
 }
 
-// againKey has the id of the last delivery by which an event was sent to an endpoint again.
+// againKey has the id of the last delivery that sent an event to an endpoint again.
 func againKey(endpoint, event string) string {
 	return redisdb.Key(0, "webhook", "again", endpoint, event)
 }

@@ -27,7 +27,7 @@ const (
 // The states of a replay in the background.
 const (
 	replayRunning     = "running"     // its task works, or waits for room
-	replayDone        = "done"        // it is over
+	replayDone        = "done"        // it has finished
 	replayStopped     = "stopped"     // the endpoint was switched off or deleted in between
 	replayInterrupted = "interrupted" // nothing happened for so long that its task must be gone; never stored
 )
@@ -80,7 +80,7 @@ func (w *Webhooks) ContinueReplay(ctx context.Context, task queue.Task) queue.Ve
 		return queue.RetryAt(w.now().Add(soon), err)
 	}
 	if record["run"] != r.Run || record["state"] != replayRunning {
-		return queue.Done() // a newer one has its place, or it is over
+		return queue.Done() // a newer replay has its place, or it has finished
 	}
 	state := replayRunning
 	for p := number(record["partition"]); p < w.db.Partitions(); p++ {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	restShown = time.Minute // for which a rest that is over is still told, because one request probes it
+	restShown = time.Minute // how long a finished pause is still shown, because one request probes it
 	wakeMost  = 100         // deliveries that are made due when a rest is ended
 	wakeRead  = 500         // newest deliveries among which they are looked for
 )

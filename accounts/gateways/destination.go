@@ -31,7 +31,7 @@ var receivers = []receiver{
 	{"icloud.com", []string{"me.com", "mac.com"}, "mail.icloud.com"},
 }
 
-// DomainOf returns the domain of an address in the form of the DNS.
+// DomainOf returns an address' domain as the DNS has it.
 func DomainOf(address string) string {
 	domain := message.ASCIIDomain(address[strings.LastIndexByte(address, '@')+1:])
 	return strings.TrimSuffix(strings.ToLower(domain), ".")

@@ -157,7 +157,7 @@ func (s *Store) takeOut(id string, now time.Time) (met, bool) {
 
 func (u *use) idle() bool { return u.Took == 0 && u.State == "" }
 
-// Run writes results each second until ctx ends, and then what is left. It returns nil.
+// Run writes results each second until ctx ends, and then the rest. It returns nil.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()

@@ -121,8 +121,8 @@ func (s *Store) Delete(ctx context.Context, id string) error { return s.store.De
 // Reseal is [records.Store.Reseal].
 func (s *Store) Reseal(ctx context.Context) (int, error) { return s.store.Reseal(ctx) }
 
-// forget drops what is cached of a gateway after a change by this process. Unwritten results are dropped too:
-// they are about the relay before.
+// forget drops a gateway's cached data after a change by this process. It also drops unwritten results: they
+// are about the previous relay.
 func (s *Store) forget(id string) {
 	s.routes.Clear()
 	s.mu.Lock()

@@ -44,8 +44,8 @@
 //   - A message with more recipients than a bucket holds goes when the bucket is full, and the scope then
 //     owes the rest.
 //   - A changed rate holds from the next message on.
-//   - After [Limits.Throttled] nothing starts before the pause is over; then one recipient in 10 s, twice as
-//     many every 30 s, until nothing is bounded any more. No further call is needed.
+//   - After [Limits.Throttled] nothing starts before the pause ends. Then the scope admits one recipient in
+//     10 s, twice as many every 30 s, until nothing is bounded any more. No further call is needed.
 //   - A scope without rates whose relay has not asked for a pause costs no Redis command. Each process learns
 //     of pauses within a second (one GET a second in all), and immediately of pauses that its report began.
 //   - All times are Redis' own, so processes with different clocks agree.
@@ -57,7 +57,7 @@
 //
 // All keys are in partition 0:
 //
-//   - limit:<scope>, limit:<scope>:bulk: hash, what was taken and reserved, and the last pause. Expires an
+//   - limit:<scope>, limit:<scope>:bulk: hash, amounts taken and reserved, and the last pause. Expires an
 //     hour after it ceased to matter.
 //   - limit:<scope>:connections: sorted set, open connections by the end of their lease. Expires with the
 //     last lease.

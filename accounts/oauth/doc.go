@@ -3,7 +3,7 @@
 // (RFC 6749 section 6), replaced before they expire, and replaced when a relay refuses one.
 //
 // It promises:
-//   - A returned token is valid for another minute at least, as far as the token server said. If the token
+//   - A returned token is valid for at least another minute, by what the token server said. If the token
 //     server can't be asked, a token that is about to expire is returned.
 //   - All processes together request a token once.
 //   - A rotated refresh token is stored, sealed, before the access token that came with it is used, even if

@@ -215,7 +215,7 @@ func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err 
 	return sealed, nil
 }
 
-// remember caches a record, as a fallback if no newer one can be had.
+// remember caches a record, as a fallback while no newer one is available.
 func (t *Tokens) remember(id string, r record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

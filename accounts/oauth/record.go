@@ -29,7 +29,7 @@ type record struct {
 	Due      time.Time `json:"due"` // when to replace it
 	Expires  time.Time `json:"expires"`
 	Refused  bool      `json:"refused,omitempty"` // it replaced a token that a relay refused
-	Refresh  string    `json:"refresh,omitempty"` // rotated; empty if the configured one is the latest
+	Refresh  string    `json:"refresh,omitempty"` // rotated; empty if the configured token is the latest
 	Grant    string    `json:"grant"`             // of [Client.grant]
 	Scope    string    `json:"scope,omitempty"`   // the request's
 }

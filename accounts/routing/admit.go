@@ -166,7 +166,7 @@ func (a *attempt) unasked(ctx context.Context, scope string, err error) bool {
 	return false
 }
 
-// slowed reports whether what is full at a relay has asked us to slow down. It matters only if there is a
+// slowed reports whether the full scope at a relay has asked us to slow down. It matters only if there is a
 // fallback.
 func (a *attempt) slowed(ctx context.Context, c candidate, scope string) bool {
 	for _, other := range a.candidates {

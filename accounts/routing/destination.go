@@ -66,8 +66,8 @@ func (a *attempt) group(ctx context.Context, c candidate, address string) string
 	return group
 }
 
-// occupy takes a connection of each destination that has only so many. Without one it notes that the message
-// waits, which has paid its share of the limits.
+// occupy takes a connection to each destination that limits them. Without one it notes that the message
+// waits, although it has paid its share of the limits.
 func (a *attempt) occupy(ctx context.Context, c candidate, all []destination) (release func(), ok bool) {
 	var held []func()
 	release = func() {

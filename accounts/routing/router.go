@@ -171,10 +171,10 @@ func Scope(account, gateway string) string {
 // now, as far as this process knows.
 func (r *Router) Slots(scope string, lane api.Lane) int { return r.slots.wanted(scope, lane) }
 
-// ExpectWaiting tells that so many messages that waited for a connection to a relay were woken.
+// ExpectWaiting notes that n messages that waited for a connection to a relay were woken.
 func (r *Router) ExpectWaiting(scope string, n int) { r.slots.expect(scope, n) }
 
-// Answers reports whether a relay takes mail, as far as this process knows: it neither stalls nor rests.
+// Answers reports whether a relay takes mail, as far as this process knows: it neither stalls nor is paused.
 func (r *Router) Answers(scope string) bool {
 	return !r.slots.mute(scope) && !r.breakers.resting(scope, r.now())
 }

@@ -28,7 +28,7 @@ type Options struct {
 	Pace    time.Duration // pause between two steps, for reading; 0 if none
 	Version string        // of Postroom; empty: "dev"
 	Program string        // how Postroom is called on the command line; empty: "postroom"
-	Out     io.Writer     // the output; nil: none
+	Out     io.Writer     // the output; may be nil
 	// opens a link in a browser and reports whether it did; if nil, the link is only printed
 	Open func(url string) bool
 }

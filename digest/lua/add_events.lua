@@ -1,4 +1,4 @@
--- add_events stores events of recipients, who are of one account and one shard.
+-- add_events stores events for recipients of one account and one shard.
 --
 -- KEYS[1] recipients of the account, KEYS[2] due; then of each recipient: itself, its keys known of the day before
 -- yesterday, of yesterday, today and tomorrow (by the clock of a process that is ahead), its lists of events

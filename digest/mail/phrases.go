@@ -108,7 +108,7 @@ func (w *writer) span() string {
 	}
 }
 
-// rest says what is beyond the cap, or "".
+// rest returns a sentence about the groups beyond the cap, or "".
 func (w *writer) rest() string {
 	if w.d.Rest == (Rest{}) {
 		return ""

@@ -144,8 +144,7 @@ func statusOf(f fact, q quoted, a Action, w wording) string {
 	return class + "0.0"
 }
 
-// aboutNothing reports whether a status leaves open what it is about. 5.5.0 is written for replies of all
-// kinds.
+// aboutNothing reports whether a status leaves its subject open. 5.5.0 is written for replies of all kinds.
 func aboutNothing(status string) bool {
 	return status == "" || slices.Contains([]string{"0.0", "1.0", "2.0", "5.0"}, status[2:])
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/internal/signedtoken"
 )
 
-// Read reads a mail and returns what it reports. The error is the reader's; a mail without meaning is None
-// and no error. Content beyond the bounds of the options is dropped, and Report.Truncated is set.
+// Read reads an email and returns its report. The error is the reader's; an email without meaning is None
+// without an error. Content beyond the bounds of the options is dropped, and Report.Truncated is set.
 func Read(r io.Reader, o Options) (Report, error) {
 	o = o.withDefaults()
 	raw, err := io.ReadAll(io.LimitReader(r, int64(o.MaxBytes)+1))

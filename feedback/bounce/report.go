@@ -13,7 +13,7 @@ type Kind string
 // The kinds. A mail about several recipients has the kind of the worst news in it: Bounced before Delayed
 // before Delivered.
 const (
-	None       Kind = "none"       // none of the others, as far as known
+	None       Kind = "none"       // none of the others is known
 	Bounced    Kind = "bounced"    // at least one recipient will not get the message
 	Delayed    Kind = "delayed"    // a relay is still trying
 	Delivered  Kind = "delivered"  // it arrived, or went on to a server that does not report
@@ -30,8 +30,8 @@ const (
 	ActionFailed    Action = "failed"
 	ActionDelayed   Action = "delayed"
 	ActionDelivered Action = "delivered"
-	ActionRelayed   Action = "relayed"  // handed to a relay that sends no notifications
-	ActionExpanded  Action = "expanded" // handed to the members of a list
+	ActionRelayed   Action = "relayed"  // passed to a relay that sends no notifications
+	ActionExpanded  Action = "expanded" // passed to the members of a list
 )
 
 // Report is the content of a mail that came back. Nothing in it is proven.

@@ -34,7 +34,7 @@ const (
 	// tendEvery is long because all entries are read.
 	tendEvery = time.Hour
 	foldEvery = time.Minute
-	// lostAfter is longer than a change takes, but for some that walk the whole outbox. Those have two entries.
+	// lostAfter is longer than a change takes, except for changes of the whole outbox. They have two entries.
 	lostAfter = 10 * time.Minute
 )
 
@@ -76,7 +76,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Log, error) {
 	return l, nil
 }
 
-// Run writes what is folded, verifies and trims, until ctx ends.
+// Run writes folded entries, verifies and trims, until ctx ends.
 func (l *Log) Run(ctx context.Context) error {
 	fold, tend := time.NewTicker(foldEvery), time.NewTicker(tendEvery)
 	defer fold.Stop()

@@ -41,7 +41,7 @@ func newSigner(ring *seal.Ring) (signer, error) {
 	return s, nil
 }
 
-// sign returns the MAC of what is signed: hashes of entries, and checkpoints.
+// sign returns the MAC of hashes of entries, or of a checkpoint.
 func (s signer) sign(key string, what ...string) string {
 	mac := hmac.New(sha256.New, s.keys[key])
 	mac.Write([]byte(strings.Join(what, "\n")))

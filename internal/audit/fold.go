@@ -101,7 +101,7 @@ func (l *Log) Flush(ctx context.Context) {
 	}
 }
 
-// due returns the entries to write now, and forgets what was quiet for an hour.
+// due returns the entries to write now, and forgets kinds that were quiet for an hour.
 func (l *Log) due(now time.Time) []api.AuditEntry {
 	f := &l.folds
 	f.mu.Lock()

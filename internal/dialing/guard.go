@@ -45,7 +45,7 @@ var never = []netip.Prefix{
 // unusable lists prefixes that are refused even if private addresses are permitted: no server is there, or
 // the address hides another.
 var unusable = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),      // this network, which Linux takes for this machine
+	netip.MustParsePrefix("0.0.0.0/8"),      // this network, which Linux treats as this machine
 	netip.MustParsePrefix("224.0.0.0/3"),    // multicast, reserved, broadcast
 	netip.MustParsePrefix("::/96"),          // unspecified, IPv4-compatible; loopback is permitted before
 	netip.MustParsePrefix("ff00::/8"),       // multicast

@@ -86,8 +86,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, Plain(err)
 }
 
-// way returns the connections for a request. A proxy is given no host that is refused, as
-// far as that is known here: in a closed network only the proxy resolves names.
+// way returns the connections for a request. A proxy never gets a host that is known here to be refused: in a
+// closed network only the proxy resolves names.
 func (t *transport) way(r *http.Request) (*http.Transport, error) {
 	if t.proxied == nil {
 		return t.direct, nil

@@ -31,7 +31,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// ErrLost means that a lease has ended, and that another process may have what it was for.
+// ErrLost means that a lease has ended, and that another process may have its work.
 var ErrLost = errors.New("the lease ran out")
 
 // Set is the leases of one kind that this process holds. L names one, with its fencing token if it has any.

@@ -135,7 +135,7 @@ func (c *Client) Ask(ctx context.Context, name string, qtype uint16) (Answer, er
 		if len(out.Records) > 0 || out.Missing || out.Name == asked {
 			return out, nil
 		}
-		// The name server gave an alias without what it leads to.
+		// The name server returned an alias without its target.
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 type Finding struct {
 	Status  string   // OK, Warn or Fail
 	Found   []string // the records as they are
-	Message string   // what was found, as text
+	Message string   // the finding, as text
 	Advice  string   // what to do; empty for nothing
 }
 

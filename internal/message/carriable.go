@@ -197,8 +197,8 @@ func asciiParameter(name, value string) []parameter {
 // visible is the printable ASCII.
 const visible = alphanumeric + "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ "
 
-// ValidText returns text in UTF-8. Octets of another charset are taken for windows-1252, where each has a
-// character but five, which keep their number.
+// ValidText returns text in UTF-8. It reads octets of another charset as windows-1252, in which all but five
+// have a character. Those keep their number.
 func ValidText(s string) string {
 	if utf8.ValidString(s) {
 		return s

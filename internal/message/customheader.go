@@ -118,7 +118,7 @@ func (f *faults) takeHeader(d *Draft, key, name, value string) bool {
 	return true
 }
 
-// fill sets an empty field. One with another value is a fault of the header.
+// fill sets an empty field. If it has another value, the header is invalid.
 func fill[T comparable](f *faults, field *T, value T, key, name string) {
 	if *field != *new(T) && *field != value && value != *new(T) {
 		f.Add(key, "differs from the field %s", name)

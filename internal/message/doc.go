@@ -26,8 +26,8 @@
 //     byte. So does a body that any relay can carry or that is signed, except for bare CR and LF. So
 //     signatures made elsewhere stay valid.
 //
-// It never guesses a recipient and never fetches a link. The text it was given arrives as it was, but for
-// line ends; html may get a preview and lose the images written into it.
+// It never guesses a recipient and never fetches a link. Its text arrives unchanged except for line ends;
+// html may get a preview and lose the images written into it.
 //
 // Memory: Compose allocates one buffer for the result, sized beforehand, and streams each attachment into it.
 // Besides the Draft itself the peak is that buffer, about 1.37 times the attachments (25 MB of files make 34

@@ -169,7 +169,7 @@ func (h *rawHeader) decoded() ([]Header, error) {
 	return header, nil
 }
 
-// encodedWords finds what readers take for encoded words, wherever it stands.
+// encodedWords finds what readers read as encoded words, wherever it stands.
 var encodedWords = regexp.MustCompile(`=\?[!->@-~]+\?[bBqQ]\?[!->@-~]*\?=`)
 
 // strictWords decodes encoded words. Unlike wordDecoder it fails at an unknown charset.

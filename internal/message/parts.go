@@ -14,7 +14,7 @@ import (
 	"github.com/emersion/go-message/mail"
 )
 
-// The bounds of what is read of a mail.
+// Limits on how much of an email is read.
 const (
 	MostParts    = 50       // parts
 	DeepestPart  = 8        // nested multiparts

@@ -18,9 +18,8 @@ type TextLink struct {
 	pictured bool // an image is in the link
 }
 
-// Target returns what is written after the text of a link: its web address as RFC 3986 writes it, or the
-// address or number of its mailto:, tel: or sms:. It is empty if the text shows it already, and for other
-// links.
+// Target returns the text that follows a link: its web address as RFC 3986 writes it, or the address or
+// number of its mailto:, tel: or sms:. It is empty if the text shows it already, and for other links.
 func (l TextLink) Target() string {
 	href := address(l.Href)
 	if strings.HasPrefix(href, "//") {

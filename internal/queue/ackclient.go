@@ -21,7 +21,7 @@ type ackClient struct {
 	scripts redisdb.Evaler        // runs them
 	topics  redis.UniversalClient // for subscriptions
 	empty   *emptyQueues          // answers polls
-	giveUp  <-chan struct{}       // closed when the grace of a stop is over: repetitions end
+	giveUp  <-chan struct{}       // closed when the grace of a stop ends: repetitions end
 	log     *slog.Logger
 	begun   sync.Map // what Pool.Take began, by the key of its task, until the handler is called
 	runs    sync.Map // *run by the key of its task: handlers that called Acknowledge

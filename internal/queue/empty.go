@@ -51,8 +51,8 @@ func announce(ctx context.Context, c redis.UniversalClient, queue string) {
 
 func isPending(key string) bool { return strings.HasSuffix(key, "}:"+string(Waiting)) }
 
-// emptyQueues remembers which queues have no task to take, and keeps the polls of these waiting. It is safe
-// for concurrent use.
+// emptyQueues remembers which queues have no task to take, and keeps their polls waiting. It is safe for
+// concurrent use.
 type emptyQueues struct {
 	stopped  <-chan struct{} // closed: no poll waits any more
 	askEvery time.Duration   // how long it counts that a pending list was empty
@@ -226,7 +226,7 @@ func (e *emptyQueues) await(p *pollers, woken chan struct{}, left time.Duration)
 	}
 }
 
-// took notes the answer of Redis to a poll that was made when there had been so many changes. An announcement
+// took notes Redis' answer to a poll that was made when the count of changes was changes. An announcement
 // that arrived in between may be about a task that came after the answer. A second task in a row brings in
 // one more server: there may be many.
 func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int, cmd *redis.Cmd, last bool) {

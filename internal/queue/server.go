@@ -70,11 +70,11 @@ type Server struct {
 	looks       *redisdb.Looks
 	acks        *ackClient   // the engines' connection
 	delayed     delayedSets  // for all queues
-	closeTopics func() error // closes what they subscribe on
+	closeTopics func() error // closes their subscriptions
 
 	hands   hands              // run handlers
 	running sync.WaitGroup     // handlers
-	closing context.Context    // ends when the grace is over
+	closing context.Context    // ends with the grace
 	close   context.CancelFunc // ends closing
 
 	stopping  context.Context    // ends when no more tasks are taken

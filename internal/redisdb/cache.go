@@ -20,9 +20,9 @@ const (
 	maxCached = 10_000
 )
 
-// Cache caches in memory what is read from Redis and seldom changes, for use at every message or request.
-// Each change raises a version in Redis. A Cache reads the version once a second, and drops everything if
-// it changed. It is safe for concurrent use.
+// Cache caches in memory data from Redis that rarely changes, for use at every message or request. Each
+// change raises a version in Redis. A Cache reads the version once a second, and drops everything if it
+// changed. It is safe for concurrent use.
 type Cache[V any] struct {
 	client    redis.UniversalClient
 	key       string

@@ -54,7 +54,7 @@ type child struct {
 	closing bool
 	served  bool          // it answered once: it is kept alive from then on
 	stop    chan struct{} // closed by Close
-	done    chan struct{} // closed when keep is over
+	done    chan struct{} // closed when keep ends
 	failure error         // from a first life that never answered; read after done
 }
 

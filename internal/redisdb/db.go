@@ -149,7 +149,7 @@ func (db *DB) greet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("redis.url: can't use %s: %w", db.address, err)
 	}
-	// some compatible servers don't say what they are
+	// some compatible servers don't identify themselves
 	if info, err := db.client.Info(ctx, "server").Result(); err == nil {
 		if err := checkVersion(parseInfo(info)["redis_version"]); err != nil {
 			return err

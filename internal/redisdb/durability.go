@@ -30,7 +30,7 @@ type Durability struct {
 	Waited int `json:"waitReplicas"`
 	// why writes are refused at present, in one sentence; empty if they are not
 	Refusal string `json:"refusal,omitempty"`
-	// what is wrong, each in one sentence for the operator; empty if all is well
+	// problems, each in one sentence for the operator; empty if all is well
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -167,7 +167,7 @@ func weakest(all []Durability) Durability {
 	return worst
 }
 
-// strength orders servers by what they protect against: power cuts first, then the loss of a machine.
+// strength orders servers by the losses they protect against: power cuts first, then the loss of a machine.
 func (d Durability) strength() int {
 	s := min(d.Replicas, max(1, d.Waited, d.MinReplicas))
 	switch {

@@ -37,7 +37,7 @@ type Follow struct {
 type Entry struct {
 	ID        string // as Redis made it, "<milliseconds>-<n>": rising within a partition
 	Partition int
-	Values    map[string]any // what was added, each value a string
+	Values    map[string]any // the added values, each a string
 }
 
 // Text returns the value of a field, or "" if there is none.
@@ -63,7 +63,7 @@ const (
 	// Follow takes to end.
 	blockFor         = 500 * time.Millisecond
 	restMost         = time.Minute     // then the group is read again, whatever became of the stream
-	followGrace      = 5 * time.Second // for fn to finish what it was given when ctx ends
+	followGrace      = 5 * time.Second // for fn to finish its entries when ctx ends
 	followRetryMin   = 100 * time.Millisecond
 	followRetryMax   = 5 * time.Second
 	tidyEvery        = 5 * time.Minute

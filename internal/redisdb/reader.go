@@ -169,7 +169,7 @@ func (r *reader) tidy(ctx context.Context, consumer string) error {
 }
 
 // leave removes this consumer from the group, so that restarts do not accumulate consumers. Other consumers
-// take what it still holds.
+// take its remaining entries.
 func (r *reader) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, farewellPatience)
 	defer cancel()

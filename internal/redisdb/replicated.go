@@ -61,8 +61,8 @@ func (w waiting) judge(answer *redis.Cmd) error {
 	return f
 }
 
-// admit refuses what could not be confirmed anyway. A sender repeats what was stored and then refused, and
-// without an idempotency key it would be sent twice.
+// admit refuses writes that could not be confirmed anyway. A sender repeats a message that was stored and
+// then refused, and without an idempotency key it would be sent twice.
 func (w waiting) admit(ctx context.Context) error {
 	h, err := w.db.health(ctx)
 	if err != nil {

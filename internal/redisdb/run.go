@@ -55,7 +55,7 @@ func (w *watch) look(ctx context.Context, now time.Time) {
 func (w *watch) judge(ctx context.Context, now time.Time) {
 	d, err := w.db.Durability(ctx)
 	if err != nil {
-		return // the next ping says what is wrong
+		return // the next ping has the error
 	}
 	w.judged = now
 	if summary := d.String(); summary != w.summary {

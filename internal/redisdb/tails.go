@@ -108,14 +108,14 @@ func (t *tails) join(slot string, waiters ...*tailWaiter) {
 	}
 }
 
-// covers reports whether the read ends when the stream of w has what it waits for.
+// covers reports whether the read ends when w's stream has the entries that w waits for.
 func (r *tailRead) covers(w *tailWaiter) bool {
 	after, known := r.after[w.key]
 	return known && !olderEntry(w.after, after)
 }
 
-// read waits for the streams of all that joined, until one of them grows or the round is over. The waiters
-// that are left join another read.
+// read waits for the streams of all that joined, until one of them grows or the round ends. The remaining
+// waiters join another read.
 func (t *tails) read(slot string) {
 	time.Sleep(tailGather)
 	t.mu.Lock()

@@ -64,7 +64,7 @@ func (s Token) Time() time.Time {
 // Purpose is a token's purpose. It is signed: a token with one purpose is refused for every other.
 type Purpose uint8
 
-// The purposes. Their numbers are part of what is signed and must not change.
+// The purposes. Their numbers are signed and must not change.
 const (
 	Open        Purpose = 1 // the pixel of a mail was fetched
 	Click       Purpose = 2 // a link of a mail was followed
@@ -165,7 +165,7 @@ func (k key) mac(p Purpose, content []byte, size int) []byte {
 	return sum[:size]
 }
 
-// macs makes HMACs with one key. It reuses what it makes them with: keying takes half of the time.
+// macs makes HMACs with one key. It reuses its hashes: keying takes half of the time.
 type macs struct{ idle sync.Pool }
 
 type mac struct {

@@ -205,7 +205,7 @@ func (l *Reader) ended(at int) []byte {
 	return text[:at]
 }
 
-// take consumes bytes at the beginning of what is buffered. They stay valid until the next read.
+// take consumes bytes at the beginning of the buffer. They stay valid until the next read.
 func (l *Reader) take(b []byte) {
 	l.Bytes += int64(len(b))
 	l.Hash.Write(b)
@@ -280,7 +280,7 @@ func (l *Reader) narrow(line []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Charset returns the character set of what was read.
+// Charset returns the character set of the read text.
 func (l *Reader) Charset() string { return cmp.Or(l.charset, UTF8) } // UTF8: ASCII so far
 
 func isASCII(b []byte) bool {

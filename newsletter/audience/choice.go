@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/newsletter/segment"
 )
 
-// Selection names whom a campaign goes to, by ids.
+// Selection names a campaign's audience, by ids.
 type Selection struct {
 	Account                   string
 	Lists, ExcludeLists       []string
@@ -30,7 +30,7 @@ type Choice struct {
 	began                     time.Time
 }
 
-// Person is somebody whom a campaign goes to.
+// Person is a recipient of a campaign.
 type Person struct {
 	Ordinal                 uint32
 	ID                      string // the subscriber's

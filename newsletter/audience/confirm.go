@@ -64,7 +64,7 @@ func (c *Confirmations) base() (string, error) {
 		"The link that confirms a subscription needs the public address of Postroom: set serviceUrl")
 }
 
-// Confirmation is what a link confirms.
+// Confirmation is the data that a link confirms.
 type Confirmation struct {
 	Account string
 	Email   string
@@ -137,7 +137,7 @@ type Visit struct {
 	Words         string // what the visitor agreed to, as the page said it
 }
 
-// Confirm subscribes a link's subscriber to its lists. What was confirmed before stays as it is, and the
+// Confirm subscribes a link's subscriber to its lists. A confirmed subscription stays as it is, and the
 // answer is the same. It returns the same errors as Read, and Conflict, code AddressSuppressed, if the
 // address bounced or complained since. A subscription that ended after the link was made needs a new link.
 func (c *Confirmations) Confirm(ctx context.Context, token string, v Visit) (Confirmation, error) {

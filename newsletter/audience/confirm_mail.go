@@ -105,7 +105,7 @@ func (c *Confirmations) forget(ctx context.Context, key string) {
 	}
 }
 
-// unask undoes what was counted for an email that was not sent.
+// unask undoes the counts of an email that was not sent.
 func (c *Confirmations) unask(ctx context.Context, key, asked string) error {
 	pipe := c.Subscribers.db.Client().Pipeline()
 	pipe.HIncrBy(ctx, key, "sent", -1)

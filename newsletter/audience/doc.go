@@ -1,5 +1,5 @@
-// Package audience stores whom newsletters go to: the lists of accounts, their subscribers, and what each
-// subscriber agreed to. Operators and programs change it through the API, and visitors through forms.
+// Package audience stores the audience of newsletters: accounts' lists, their subscribers, and each
+// subscriber's consents. Operators and programs change it through the API, and visitors through forms.
 //
 // # Words
 //
@@ -24,7 +24,7 @@
 //   - To leave a list adds the suppression first. So either of both, list state and suppression, stops mail.
 //   - An event tells once who confirmed a subscription, and who left a list. It is written with the change.
 //   - Each state keeps its proof: time, source, words, and the network of the visitor without its last bits.
-//   - A subscriber's place (ordinal) is never given to another address, so what was counted by it stays true.
+//   - A subscriber's place (ordinal) is never given to another address, so counts by ordinal stay true.
 //   - A segment may select by what people did with campaigns ([Campaigns]), which is read for a chunk of
 //     people together. A campaign that does not exist selects no one.
 //

@@ -264,7 +264,7 @@ func (i *importing) save(ctx context.Context) error {
 		return err
 	}
 	if has != nil && has.Stop && has.Holder == i.state.Holder {
-		i.state.text = has.text // what is saved next comes after the wish to stop
+		i.state.text = has.text // the next saved state comes after the wish to stop
 	}
 	return errStopped
 }

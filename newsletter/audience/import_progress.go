@@ -216,8 +216,8 @@ func (m *Imports) List(ctx context.Context, bound string, of api.SubscriberAccou
 	return list, nil
 }
 
-// Stop asks a running import to stop, and forgets one that has ended. It reports whether there was one.
-// A running one stops before its next batch of lines; what it applied stays.
+// Stop asks a running import to stop, and forgets an ended one. It reports whether there was one. A running
+// import stops before its next batch of lines; its applied lines stay.
 func (m *Imports) Stop(ctx context.Context, bound string, of api.SubscriberAccount, id string) (bool,
 	error) {
 	account, err := requestAccount(bound, of.Account)

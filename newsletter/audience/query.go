@@ -85,7 +85,7 @@ func (s *Subscribers) selects(ctx context.Context, f *filter, ordinal uint32, r 
 	return err == nil && f.rule.Holds(judged, s.now()), err
 }
 
-// matches reports whether a record is selected by what is plain to see in it.
+// matches reports whether a filter's direct conditions select a record.
 func (f *filter) matches(r *record) bool {
 	switch {
 	case f.createdFrom != 0 && r.created < f.createdFrom, f.createdEnd != 0 && r.created >= f.createdEnd:

@@ -1,5 +1,5 @@
-// Package segment reads rules that select subscribers, says them as sentences, and applies them. It is pure:
-// it knows no Redis, and the subscriber it judges is handed to it.
+// Package segment reads rules that select subscribers, writes them as sentences, and applies them. It is
+// pure: it knows no Redis, and callers pass the subscriber.
 //
 // A rule is JSON: {"and":[…]}, {"or":[…]}, {"not":…}, or a term:
 //

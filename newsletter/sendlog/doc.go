@@ -1,4 +1,4 @@
-// Package sendlog stores who got which campaign: half a byte for each person and run, and some bits.
+// Package sendlog stores each person's result in each run of a campaign: half a byte, and some bits.
 //
 // # Words
 //

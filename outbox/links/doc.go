@@ -15,7 +15,7 @@
 //
 // A rewritten link leads to the same address as before. Entities are read as browsers read them, relative
 // links are resolved with the base element, and characters outside ASCII are encoded as browsers encode them.
-// Html without links is unchanged, but for the pixel.
+// Html without links is unchanged, except for the pixel.
 //
 // The package never panics, does no I/O, and owns no Redis keys. It reads html once, whatever its form. If a
 // link cannot be made, it returns an error and the unchanged html.

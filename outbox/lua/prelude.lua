@@ -85,8 +85,9 @@ local function is_full(at, others, window)
   return others >= tonumber(window) * (at.rank == '-1' and 2 or 1)
 end
 
--- put_off adds a waiting message to the backlog, which has so many messages until then. The caller writes its field putOff:
--- the epoch of the message. It gets another one when it leaves the backlog, so the record says whether it is in there.
+-- put_off adds a waiting message to the backlog, which has backlog messages until then. The caller writes its
+-- field putOff: the epoch of the message. It gets another epoch when it leaves the backlog, so the record
+-- shows whether it is in there.
 local function put_off(at, id, backlog)
   redis.call('ZADD', backlog_key(at), turn(at), id)
   if backlog == 0 then redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account) end
@@ -210,7 +211,7 @@ local function leave_shared(name)
   rest_shared(name)
 end
 
--- keep_for keeps the content of a message that was sent for so many seconds. The caller removes the message.
+-- keep_for keeps a sent message's content for some seconds. The caller removes the message.
 local function keep_for(id, at, seconds)
   redis.call('EXPIRE', content_key(id), seconds)
   if at.shared and redis.call('PTTL', shared_kept_key(at.shared)) < seconds * 1000 then

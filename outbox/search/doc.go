@@ -28,10 +28,10 @@
 //
 // # Indexer
 //
-// One process is the indexer of the index: it deletes old documents, reads what was missed, rebuilds. It
-// holds a claim in Redis, renewed every few seconds. Another process takes the claim over after half a minute
-// of silence. An embedded index belongs to one process, so only its indexer takes tasks and answers searches.
-// An index other than the last one kept is filled from the log first.
+// One process is the indexer: it deletes old documents, reads missed changes, rebuilds. It holds a claim in
+// Redis, renewed every few seconds. Another process takes the claim over after half a minute of silence. An
+// embedded index belongs to one process, so only its indexer takes tasks and answers searches. An index other
+// than the last one kept is filled from the log first.
 //
 // # Redis
 //

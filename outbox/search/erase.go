@@ -18,7 +18,7 @@ func (d *Documents) Erase(ctx context.Context, account string, t *message.Traces
 	if err := d.Reachable(ctx); err != nil {
 		return err
 	}
-	// what was read before the outbox erased the person is in the index now
+	// data that was read before the outbox erased the person is in the index now
 	if err := d.yielding(ctx, func() error { return nil }); err != nil {
 		return err
 	}

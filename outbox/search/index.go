@@ -27,8 +27,8 @@ type Index interface {
 	Forget(ctx context.Context, before time.Time, max int) (int, error)
 	// Delete deletes documents by their queue ids, whatever their revision. Unknown ids are ignored.
 	Delete(ctx context.Context, ids []string) error
-	// Reclaim rewrites the files of the index that have bytes of deleted or replaced documents, as far as the
-	// index lets its caller. It may take long.
+	// Reclaim rewrites the index files that have bytes of deleted or replaced documents, as far as the index
+	// lets its caller. It may take long.
 	Reclaim(ctx context.Context) error
 	// Size returns the size of the index.
 	Size(ctx context.Context) (Size, error)

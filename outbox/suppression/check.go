@@ -200,7 +200,7 @@ func (s *Store) Look(q Question) *Look {
 	key := s.cached()
 	all := newLook(q, key)
 	l := &Look{Keys: append(make([]string, 0, 2+3*len(q.Addresses)), versionKey()), Each: len(all.scopes)}
-	if key == nil && s.ring != nil { // somebody was erased: Check finds out whom
+	if key == nil && s.ring != nil { // somebody was erased: Check finds out who
 		l.Keys = append(l.Keys, erasedKeyKey())
 		l.Fields = append(l.Fields, slices.Repeat([]string{keyField}, l.Each)...)
 	}

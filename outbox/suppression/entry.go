@@ -58,7 +58,7 @@ type Entry struct {
 	List    string // only mail of this list of the account, which is required then; empty for any or no list
 
 	Created time.Time // zero means now. In whole seconds
-	Expires time.Time // time from which it no longer holds; zero: never. In whole seconds, rounded up
+	Expires time.Time // time from which it no longer holds; zero means never. In whole seconds, rounded up
 	// origin: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - _ . and :, cut to 40. Values
 	// of more than 64 bytes cost memory: see the package
 	Source    string
@@ -66,7 +66,7 @@ type Entry struct {
 	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty if none
 
 	// Origin of the request. Kept as long as the entry, and shown to everyone who may see its address.
-	RemoteAddress string // IP address of the request, as far as it is kept; empty if not known
+	RemoteAddress string // the request's IP address, in the kept form; empty if not known
 	UserAgent     string // the request's, cut to 256 bytes; empty if not known
 }
 

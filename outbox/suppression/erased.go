@@ -33,8 +33,8 @@ const Erased Reason = "erased"
 
 const digestSize = 18 // bytes
 
-// keyName is what the key is sealed for, keyField the field that has it. The key is in a hash, so that a
-// [Look] can notice the very first erasure.
+// keyName is the name that the key is sealed for, keyField the field that has it. The key is in a hash, so
+// that a [Look] can notice the very first erasure.
 const keyName, keyField = "suppression:key", "key"
 
 func erasedKeyKey() string { return redisdb.Key(0, "suppression", "key") }

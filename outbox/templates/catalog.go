@@ -49,8 +49,8 @@ func newCatalog(version string, all []*entry) *catalog {
 	return c
 }
 
-// load reads all entries. Callers with the same version share one load: what is read after the version is at
-// least as new.
+// load reads all entries. Callers with the same version share one load: entries that are read after the
+// version are at least as new.
 func (t *Templates) load(ctx context.Context) (*catalog, error) {
 	version, err := t.store.Version(ctx)
 	if err != nil {

@@ -4,8 +4,8 @@
 // renders.
 //
 // It promises:
-//   - What is stored can be rendered. A template is refused if it has a syntax error, names a missing partial
-//     or layout, or includes itself, in any of its variants by locale. All errors are returned together, each
+//   - A stored template can be rendered. It is refused if it has a syntax error, names a missing partial or
+//     layout, or includes itself, in any of its variants by locale. All errors are returned together, each
 //     with the path of its field.
 //   - It stays so. A change or deletion that would break other records is refused and names them. That
 //     includes concurrent changes: a change is stored only if no template was changed since it was checked.

@@ -18,7 +18,7 @@ type Template struct {
 
 // prepared is the cache of a template in use.
 type prepared struct {
-	reach     []*entry            // what it can reach; itself first
+	reach     []*entry            // the entries it can reach; itself first
 	byVariant map[string]Template // by the selected variants
 }
 

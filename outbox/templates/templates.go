@@ -27,7 +27,7 @@ type Options struct {
 	Strict      bool             // default of templates: a missing variable is an error
 	EscapedOnly bool             // templates must not print unescaped values: {{{ }}} is refused
 	Max         int              // total of templates, partials and layouts; defaults to 10,000
-	Now         func() time.Time // nil: the machine's clock
+	Now         func() time.Time // defaults to the machine's clock
 	// Room checks an account's quota, if it has one: it calls count for the amounts used and wanted, and returns
 	// the error if that has no room. If nil, accounts have no quota.
 	Room func(ctx context.Context, account string, count func() (used, more int, err error)) error

@@ -18,10 +18,10 @@ type Grant struct {
 	Rate    *Rate       // state of the token's rate limit; nil if it has none
 
 	Quota       *api.TokenQuota // how much may be submitted with it; nil means any amount
-	QuotaID     string          // by which that is counted
+	QuotaID     string          // the id by which that is counted
 	KeyRequired bool            // its submits need an idempotency key
 
-	ReadOnly bool     // it may change nothing but what is the person's own
+	ReadOnly bool     // it may change only what is the person's own
 	Accounts []string // the person's, one of which is Account; empty if the person is not bound
 	// SessionHash is the hash of the session's cookie; empty if the token itself was presented.
 	SessionHash string

@@ -43,7 +43,7 @@ type remedy struct {
 	step    api.WhyStep
 }
 
-// Remedies that alerts share. Only the machine of Redis can fix what is wrong with it.
+// Remedies that alerts share. Problems of Redis can only be fixed on its machine.
 var (
 	fixRedis = remedy{"redis-is-away-full-or-forgetful", step("See the state of Redis", "doctor", "/status")}
 	seeRates = remedy{"bounces-and-complaints", step("See whose mail it is", "rates --by tag",

@@ -21,7 +21,7 @@ const (
 	fewComplaints = 3
 )
 
-// check measures something, and returns what it found for each alert about it, wrong or not.
+// check measures something, and returns a finding for each alert about it, wrong or not.
 type check func(context.Context, time.Time) ([]finding, error)
 
 // each returns a check that judges one answer.

@@ -25,7 +25,7 @@ type OverviewParts struct {
 	Endpoint      func(ctx context.Context, id string) (api.Endpoint, error) // NotFound: there is none
 	EndpointStats func(ctx context.Context, id string, hours int) (api.EndpointStats, error)
 
-	// Alerts lists what is wrong now, oldest first. With an error it returns what this process knows.
+	// Alerts lists the current problems, oldest first. With an error it returns what this process knows.
 	Alerts func(ctx context.Context) ([]api.Alert, error)
 }
 

@@ -31,7 +31,7 @@ type Parts struct {
 	Troubled func(context.Context) ([]string, error)      // ids of the refused accounts
 	Away     func() []routing.Away                        // relays that do not answer this process
 	Refused  func() []string                              // records that this process refused of late
-	Intact   func() (bool, string)                        // whether the audit log is, and what is wrong with it
+	Intact   func() (bool, string)                        // whether the audit log is intact, or the error
 	Held     func(context.Context) ([]string, error)      // ids of the campaigns that are held
 	Late     func(context.Context) (time.Duration, error) // delay of the oldest digest that is due; 0 if none is
 	Failing  func(context.Context) ([]webhooks.Failure, error)

@@ -1,4 +1,4 @@
-// Package erasure erases a person everywhere, and exports what is there of a person. A person is an address.
+// Package erasure erases a person everywhere, and exports a person's data. A person is an address.
 //
 // An erasure is a durable task. It visits the stores one after another ([Store]), and counts what each had of
 // the person. The first store stops all mail to the address by a keyed hash (package suppression). So nothing
@@ -8,8 +8,8 @@
 //   - an accepted erasure is finished, even if processes die: another one continues with the interrupted
 //     store. A store may be visited twice, and finds only what is left;
 //   - one call more for the same person and account answers the erasure under way;
-//   - the receipt counts each thing once at least: counts are stored before what they count is erased. What a
-//     crash interrupted may be counted twice;
+//   - the receipt counts each thing at least once: counts are stored before the data is erased. After a crash
+//     some may be counted twice;
 //   - the receipt names no one. It has a keyed hash of the address, the counts, and a description of what
 //     Postroom does not reach. The address is stored sealed until the erasure ends, and then nowhere;
 //   - with an account, no other account's data is touched.

@@ -24,12 +24,12 @@ import (
 
 // Store is where something of a person may be.
 type Store struct {
-	Name string // as the receipt shows what is searched
+	Name string // as the receipt shows the searched store
 	// Here returns nil if this process can visit the store, and Unavailable if only another one can. NotFound:
 	// there is no such store. Nil means every process can.
 	Here func(ctx context.Context) error
 	// Erase erases the person. It tallies each part before it erases it, so that a crash leaves nothing
-	// uncounted. It may be called again, and then finds what is left.
+	// uncounted. It may be called again, and then finds the rest.
 	Erase func(ctx context.Context, w outbox.Whom, tally outbox.Tally) error
 	// Export adds what the store has of the person. Nil if that is in another store, too.
 	Export func(ctx context.Context, w outbox.Whom, into *api.PersonalData) error
@@ -96,7 +96,7 @@ type record struct {
 	Of     string         `json:"of"` // hash of account and address
 }
 
-// whom reads the person and the account of a request. The account exists, unless the caller is not bound.
+// whom reads a request's person and account. The account exists, unless the caller is not bound.
 func (e *Erasures) whom(ctx context.Context, bound string, in api.ErasureRequest) (outbox.Whom, error) {
 	if bound != "" && in.Account != "" && in.Account != bound {
 		return outbox.Whom{}, fault.New(fault.Forbidden, "", "Unauthorized account")

@@ -85,7 +85,7 @@ type job struct {
 	record
 
 	mu   sync.Mutex // for held: the lease is renewed while the record is stored
-	held string     // end of the lease, by which Redis knows its holder
+	held string     // end of the lease, which identifies its holder in Redis
 }
 
 // run visits the stores that are left.

@@ -63,8 +63,8 @@ func NewConnLimiter(l ConnLimits) *ConnLimiter {
 	return &ConnLimiter{limits: l, networks: map[netip.Prefix]*network{}}
 }
 
-// Network returns the unit by which unauthenticated clients are counted: an IPv4 address, or the /64 in which
-// an IPv6 host can choose any address. It is invalid for an invalid address.
+// Network returns the unit for counting unauthenticated clients: an IPv4 address, or the /64 in which an IPv6
+// host can choose any address. It is invalid for an invalid address.
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	bits := 64

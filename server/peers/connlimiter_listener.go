@@ -47,8 +47,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// address returns the address by which a connection is counted. It is invalid for one that is counted in all
-// only, or whose client is not known yet.
+// address returns the address that a connection counts for. It is invalid if the connection counts only in
+// total, or if its client is not known yet.
 func (l *limitedListener) address(conn net.Conn) netip.Addr {
 	if Waits(conn) {
 		return netip.Addr{}

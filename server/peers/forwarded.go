@@ -40,9 +40,9 @@ func (p *Proxies) forwarded(h http.Header, c Client) Client {
 	return c
 }
 
-// elements returns the elements of a header, which may be in several lines. It cuts at each comma, those in
-// quotes included: what trusted proxies write has none there, and a quote that a client leaves open must
-// not swallow what they append. Empty elements count for nothing (RFC 9110 section 5.6.1).
+// elements returns the elements of a header, which may be in several lines. It cuts at each comma, including
+// commas in quotes: trusted proxies write none there, and a quote that a client leaves open must not swallow
+// what they append. Empty elements count for nothing (RFC 9110 section 5.6.1).
 func elements(lines []string) (out []string) {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {

@@ -27,9 +27,9 @@
 //   - A record is sealed as a whole ([seal.Ring.Seal]). Someone who reads Redis gets no hash to guess at, and
 //     someone who writes to it can't make a person, widen a role or remove a second factor. A copy of an
 //     older record can be put back: with it, a former password or role.
-//   - The epoch of a person changes with role, accounts, disabled, password and second factor. A session
-//     holds the epoch at which it was opened. So sessions end with each of these within a second, and with
-//     the person.
+//   - A person's epoch changes with role, accounts, disabled, password and second factor. A session holds the
+//     epoch at which it was opened. So sessions end within a second of each of these changes, and with the
+//     person.
 //
 // There is always a way in: the token of the configuration works whatever happens to people. So the last
 // admin may be demoted or deleted.

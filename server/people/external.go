@@ -15,7 +15,7 @@ import (
 // External is a login at another issuer, which that has confirmed.
 type External struct {
 	Identity api.Identity
-	Name     string   // by which the person is known here
+	Name     string   // the person's name here
 	Role     api.Role // that the issuer gives; if empty, the person must exist and has its record's role
 }
 

@@ -36,7 +36,7 @@ func (r *record) state() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// NewLink makes a one-time link by which a person sets a password, and returns its secret and its end.
+// NewLink makes a one-time link for setting a person's password, and returns its secret and its end.
 func (p *People) NewLink(ctx context.Context, name string, now time.Time) (string, time.Time, error) {
 	r, _, err := p.store.load(ctx, canonical(name))
 	switch {

@@ -59,7 +59,7 @@ func (r *record) info() api.PersonInfo {
 	return p
 }
 
-// Holder is a person to whom sessions belong.
+// Holder is a person who has sessions.
 type Holder struct {
 	Name     string
 	Role     api.Role

@@ -19,5 +19,5 @@
 //
 // One key in partition 0: settings (hash: a setting's name, its value as JSON). It does not expire.
 //
-// If Redis is unreachable, Get and Update return Unavailable, and Current returns what was last read.
+// If Redis is unreachable, Get and Update return Unavailable, and Current returns the values last read.
 package settings

@@ -67,8 +67,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	return s, nil
 }
 
-// Run keeps Current up to date until ctx ends. It returns nil. A failure is logged when it begins and when it
-// is over.
+// Run keeps Current up to date until ctx ends. It returns nil. It logs a failure when it begins and when it
+// ends.
 func (s *Settings) Run(ctx context.Context) error {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()

@@ -28,7 +28,7 @@ type login struct {
 
 	keyRequired bool            // its mail needs an idempotency key
 	quota       *api.TokenQuota // the token's
-	quotaID     string          // by which it is counted
+	quotaID     string          // the id by which it is counted
 	bound       bool            // the token is bound to the account
 
 	grant *access.Grant // from the last check; nil if the token is invalid

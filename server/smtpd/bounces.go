@@ -154,7 +154,7 @@ func (s *session) expected(to string) reply {
 	return reply{code: 550, enhanced: "5.7.1", text: "Relay access denied"}
 }
 
-// takeBounce hands the mail over for each recipient. SMTP has one reply for all recipients, the worst; LMTP
+// takeBounce passes the mail on for each recipient. SMTP has one reply for all recipients, the worst; LMTP
 // has one for each (RFC 2033 section 4.2).
 func (s *session) takeBounce(ctx context.Context) reply {
 	s.idle = 0

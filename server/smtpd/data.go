@@ -115,7 +115,7 @@ func (s *session) farTooLarge() reply {
 	return r
 }
 
-// submit hands the message to the outbox.
+// submit passes the message to the outbox.
 func (s *session) submit(ctx context.Context) reply {
 	s.idle = 0
 	s.t.body.refuseLoop()

@@ -80,7 +80,7 @@ func (s *session) startTLS(ctx context.Context, arg string) reply {
 		return gone
 	}
 	s.reset()
-	s.greeted, s.login = false, nil // what was said in the clear does not count
+	s.greeted, s.login = false, nil // commands in the clear do not count
 	return reply{silent: true}
 }
 

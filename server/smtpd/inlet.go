@@ -244,7 +244,7 @@ func (i *Inlet) Run(ctx context.Context) error {
 	return err
 }
 
-// stop ends connections: idle ones at once, the others when they are done or Options.Grace is over.
+// stop ends connections: idle ones immediately, the others when they are done or Options.Grace ends.
 func (i *Inlet) stop(ctx context.Context, cut context.CancelFunc) {
 	i.mu.Lock()
 	i.stopping = true

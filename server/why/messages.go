@@ -101,7 +101,7 @@ type told struct {
 	toOther bool     // it is not to the address
 }
 
-// message reads one message, as far as the address is concerned.
+// message reads one message, without other recipients' data.
 func (y *Why) message(ctx context.Context, q *question, id string) (one told, _ error) {
 	logged, err := y.Log.Message(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && q.Account != "" && logged.Account != q.Account {

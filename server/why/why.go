@@ -81,7 +81,7 @@ func New(parts Parts, o Options) (*Why, error) {
 		metrics: newMetrics(o.Registry, parts.Sources)}, nil
 }
 
-// question is one question, with what was learned of it so far.
+// question is one question, with its data so far.
 type question struct {
 	outbox.Whom
 	bound  bool // the caller sees this account only

@@ -98,7 +98,7 @@ func query(text string) string { return url.QueryEscape(text) }
 
 func messagePage(m api.WhyMessage) string { return "/messages/" + m.QueueID }
 
-// laneQueue is the name by which commands know the queue of a lane.
+// laneQueue returns a lane's queue name in commands.
 func laneQueue(lane api.Lane) string {
 	if lane == api.Bulk {
 		return "bulk"

@@ -157,7 +157,7 @@ func number(text string) int {
 // path joins a path and its query.
 func path(p string, query url.Values) string { return p + "?" + query.Encode() }
 
-// words splits a cursor at bars, into so many parts at least.
+// words splits a cursor at bars, into at least n parts.
 func words(cursor string, n int) []string {
 	parts := strings.Split(cursor, "|")
 	for len(parts) < n {

@@ -92,7 +92,7 @@ func nextLink(links json.RawMessage) string {
 	return ""
 }
 
-// Postmark lists at most so many bounces, the newest first.
+// The most bounces that Postmark lists, newest first.
 const (
 	postmarkPage = 500
 	postmarkMost = 10_000

@@ -160,7 +160,7 @@ func (l *batch) take(turn bool) []*member {
 	return members
 }
 
-// settle hands a message its result.
+// settle gives a message its result.
 func (l *batch) settle(m *member, out sent) {
 	l.s.batches.mu.Lock()
 	defer l.s.batches.mu.Unlock()
@@ -193,7 +193,7 @@ func (l *batch) giveUp(m *member) bool {
 }
 
 // quit takes a message out whose caller has left. It is in doubt if the last byte has. While its marks are
-// being called, quit returns what is closed afterwards.
+// being called, quit returns a channel that is closed afterwards.
 func (l *batch) quit(m *member) (out sent, marking <-chan struct{}) {
 	l.s.batches.mu.Lock()
 	defer l.s.batches.mu.Unlock()

@@ -244,7 +244,7 @@ func (t *partTaker) takeMixed(n *message.Node) (shown bool) {
 	return shown
 }
 
-// takeRelated takes HTML and what it shows (RFC 2387).
+// takeRelated takes HTML and its images (RFC 2387).
 func (t *partTaker) takeRelated(n *message.Node, at place) (shown bool) {
 	root := 0
 	if start := strings.Trim(n.Params["start"], "<>"); start != "" {

@@ -39,7 +39,7 @@ func (s *Sender) deliver(ctx context.Context, t Target, q request, g group, mark
 // doubtWaits are the waits before a request in doubt is repeated with its key.
 var doubtWaits = []time.Duration{0, time.Second, 5 * time.Second}
 
-// marking returns what is called before the last byte leaves, of a request that is repeated or of the first.
+// marking returns the function to call before the last byte leaves, for a repeated or the first request.
 type marking func(repeated bool) func(context.Context) error
 
 // repeat repeats a request in doubt with its key until an answer settles the doubt. A later attempt can do so

@@ -121,7 +121,7 @@ func unmade(err error) *smtpsend.Error {
 	return smtpsend.Refused(err)
 }
 
-// readAnswer reads an answer of at most so many bytes.
+// readAnswer reads an answer of at most most bytes.
 func readAnswer(r io.Reader, most int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(body)) > most {

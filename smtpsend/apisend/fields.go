@@ -89,16 +89,16 @@ func (c content) lacksPart() string {
 // misnamed is the opposite of typeMatchesName.
 func (f file) misnamed() bool { return !f.typeMatchesName() }
 
-// attached returns a file without the id by which a provider would take it for an image of the HTML.
+// attached returns a file without the id that would make it an image of the HTML for a provider.
 func (f file) attached() file {
 	f.cid = ""
 	return f
 }
 
-// firstTag returns the first tag of at most so many bytes; empty if there is none.
+// firstTag returns the first tag of at most most bytes, or "".
 func (m *mail) firstTag(most int) string { return strings.Join(m.tags(1, most), "") }
 
-// proofUpTo returns the proof if it has at most so many bytes.
+// proofUpTo returns the proof if it has at most most bytes.
 func (m *mail) proofUpTo(most int) string {
 	if proof := m.proof(); len(proof) <= most {
 		return proof

@@ -81,7 +81,7 @@ func (g *gate) end() (released bool, aborted error) {
 	return !g.released.IsZero(), g.aborted
 }
 
-// marksOf returns what is called before the last byte of a request to some of the recipients.
+// marksOf returns the function to call before the last byte of a request to some of the recipients.
 func marksOf(m smtpsend.Message, to []string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if m.BeforeDot != nil {

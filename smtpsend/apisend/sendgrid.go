@@ -12,7 +12,7 @@ import (
 )
 
 // sendGrid is the v3 API of Twilio SendGrid. It takes parts. It has no keys against duplicates, and reports
-// what it refuses later by webhook only.
+// later refusals by webhook only.
 var sendGrid = &adapter{
 	base: func(t Target) string {
 		if t.Region == "eu" {

@@ -71,8 +71,8 @@ func (t Target) Host() string {
 // content in memory.
 const mostUnderWay = 1000
 
-// Most returns how many messages the target may have under way: so many requests, with a list in each. For
-// lists it is at most 1,000, but not less than a message for each request.
+// Most returns how many messages the target may have under way: a list in each of its requests. For lists it
+// is at most 1,000, but not less than a message for each request.
 func (t Target) Most() int {
 	return max(t.requests(), min(t.requests()*t.list(), mostUnderWay))
 }

@@ -81,7 +81,8 @@ func find(r Reply) *entry {
 	return mail(func(e *entry) bool { return e.Reason == "unknown" })
 }
 
-// complete fills in what is only in the text. An enhanced code of another class than the code is ignored.
+// complete fills in codes that are only in the text. An enhanced code of another class than the code is
+// ignored.
 func (r Reply) complete() Reply {
 	r.Text = strings.Join(strings.Fields(r.Text[:min(len(r.Text), longest)]), " ")
 	if name, rest, found := strings.Cut(r.Text, " "); r.Error == "" && errorName.MatchString(name) {

@@ -24,7 +24,7 @@ const version = "v1"
 var (
 	// ErrUnknownKey means the value was sealed under a secret that is not in the ring.
 	ErrUnknownKey = errors.New("sealed under a secret that is not configured any more")
-	// ErrDamaged means the value is not what was sealed, or was sealed for another record.
+	// ErrDamaged means the value was changed after it was sealed, or was sealed for another record.
 	ErrDamaged = errors.New("the sealed value is damaged or belongs to another record or place")
 )
 

@@ -1,4 +1,4 @@
--- Scripts gather what they change of people: write_people writes it with one command for each key.
+-- Scripts gather their changes of people: write_people writes them with one command for each key.
 local state_of, group_of, grouped, added, touched = {}, {}, nil, {}, {}
 
 -- read_fields reads 4 bits of each person.
@@ -64,7 +64,7 @@ local function note_attempt(log, offset, seconds, attempts)
   tries[offset] = seconds * 256 + made_by[offset]
 end
 
--- write_people writes what was gathered.
+-- write_people writes the gathered changes.
 local function write_people(log)
   local set, n = {'BITFIELD', log}, 2
   for offset in pairs(touched) do

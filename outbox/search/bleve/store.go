@@ -58,8 +58,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Ready implements search.Store. It opens the index and creates what is missing. An unreadable index is
-// set aside and replaced by a new one. If another process has the index, the error is [ErrOwned].
+// Ready implements search.Store. It opens or creates the index. An unreadable index is set aside and replaced
+// by a new one. If another process has the index, the error is [ErrOwned].
 func (s *Store) Ready(context.Context) (string, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -84,7 +84,7 @@ func (s *Store) do(ctx context.Context, method, path string, body, into any) err
 	return err
 }
 
-// send sends a request, and decodes the response. wait is the delay that the cluster requests; zero: none.
+// send sends a request, and decodes the response. wait is the delay that the cluster requests, or zero.
 func (s *Store) send(ctx context.Context, method, path, contentType string, body []byte, into any) (
 	wait time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))

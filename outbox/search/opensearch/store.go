@@ -41,7 +41,7 @@ type Store struct {
 	besides bool      // an index is being built
 }
 
-// Open returns a store. It does no I/O: [Store.Ready] creates what is missing.
+// Open returns a store. It does no I/O: [Store.Ready] creates the index.
 func Open(o Options) (*Store, error) {
 	if o.URL == "" {
 		return nil, errors.New("open the search index: no address")

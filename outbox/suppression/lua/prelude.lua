@@ -8,7 +8,7 @@ local function bucket_key(bucket) return ROOT .. 'bucket:' .. bucket end
 local function evidence_key(bucket) return ROOT .. 'evidence:' .. bucket end
 local function group_of(bucket) return math.floor(tonumber(bucket) / GROUP) end
 
--- ended reports whether an expiry is over.
+-- ended reports whether an entry has expired.
 local function ended(expires, now) return expires ~= '' and expires <= now end
 
 -- read returns the parts of a record: reason, created, expires, sign, source.

@@ -56,7 +56,7 @@ func (p *parser) inside(into *program, names []string) tag {
 	return p.statements(into)
 }
 
-// branch is what follows {{else}} or {{else name}}.
+// branch is the part that follows {{else}} or {{else name}}.
 type branch struct {
 	program *program
 	strip   strip

@@ -42,7 +42,7 @@ type Personalization struct {
 	Cc         []message.Address `json:"cc,omitempty"`
 	InReplyTo  string            `json:"inReplyTo,omitempty"`
 	References []string          `json:"references,omitempty"`
-	Params     json.RawMessage   `json:"params,omitempty"` // an object; empty: none
+	Params     json.RawMessage   `json:"params,omitempty"` // an object, or empty
 	// the decoded Params, with numbers as json.Number; decoded if nil
 	Decoded map[string]any `json:"-"`
 	Date    int64          `json:"date"` // Unix milliseconds, of the Date header

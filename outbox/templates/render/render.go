@@ -20,7 +20,7 @@ type Input struct {
 	Data      any            // maps, slices and scalars, as decoded JSON
 	Variables map[string]any // further @variables
 	Locale    string         // for numbers and dates; defaults to English
-	Zone      *time.Location // for dates; nil: UTC
+	Zone      *time.Location // for dates; defaults to UTC
 	// variables that are missing are an error, fault.Unprocessable with code TemplateVariablesMissing
 	Strict bool
 }

@@ -18,5 +18,5 @@
 //   - No secret, code or token is in an error.
 //
 // It keeps nothing and owns no keys in Redis. Package people decides whether an identity is a person here,
-// and what it may do.
+// and the person's rights.
 package oidc

@@ -198,7 +198,7 @@ func (i *Issuer) discover(ctx context.Context) (*oidc.Provider, error) {
 		i.provider, i.asked = fresh, i.o.Now()
 		i.mu.Unlock()
 		return fresh, nil
-	case p != nil: // what it said before will do
+	case p != nil: // its earlier answer will do
 		return p, nil
 	}
 	return nil, i.failed("ask for its configuration", err)
