@@ -29,31 +29,30 @@ const DefaultID = "default"
 
 // Options are the settings of Accounts. The zero value works.
 type Options struct {
-	// Default is the account from the configuration. Its id is DefaultID, whatever the field says. Nil: there is
-	// none.
+	// Default is the account from the configuration, or nil. Its id is DefaultID, whatever the field says.
 	Default *api.Account
-	// Hold is the default of accountTrouble: while an account is refused, its mail waits. False: it fails.
+	// Hold is the default of accountTrouble: whether a refused account's mail waits instead of failing.
 	Hold bool
 	// AddressOnly: an account may send as its own address, not as all addresses of its domain.
 	AddressOnly bool
-	// Quota is that of accounts that have none of their own.
+	// Quota is the quota of accounts without their own.
 	Quota Quota
-	// InUse refuses to delete what something needs. Nil: nothing does.
+	// InUse refuses to delete what something needs. Nil if nothing does.
 	InUse records.InUse
-	// Registry gets the counter of refusals by quota. Nil: they are not counted.
+	// Registry gets the counter of refusals by quota. Nil if they are not counted.
 	Registry prometheus.Registerer
-	// LookUpTXT asks the DNS for text records. Nil: the resolver of the machine.
+	// LookUpTXT asks the DNS for text records. Defaults to the machine's resolver.
 	LookUpTXT func(ctx context.Context, name string) ([]string, error)
-	// Logger gets troubles of accounts, missing gateways, and failures to store outcomes. Nil: nothing is
+	// Logger gets accounts' problems, missing gateways, and failures to store outcomes. If nil, nothing is
 	// logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
 // Accounts stores the accounts. It is safe for concurrent use, by any number of processes on one Redis.
 type Accounts struct {
-	*refusals // of quotas
+	*refusals // by quotas
 	client    redisdb.Evaler
 	store     *records.Store[api.Account]
 	gateways  *gateways.Store
@@ -62,10 +61,10 @@ type Accounts struct {
 	addressOnly bool
 	quota       Quota
 	lookUpTXT   func(ctx context.Context, name string) ([]string, error)
-	proofs      []byte // key of the challenges of senders
+	proofs      []byte // key of senders' challenges
 	log         *slog.Logger
 	now         func() time.Time
-	own         *api.SMTPServer // relay of the account from the configuration; nil: there is none
+	own         *api.SMTPServer // relay of the account from the configuration; nil if there is none
 	configured  bool            // there is an account from the configuration
 	is          string          // fingerprint of the account from the configuration
 
@@ -76,7 +75,7 @@ type Accounts struct {
 
 	counting redisdb.Turn
 	states   api.Connections // as they were when they were counted
-	counted  time.Time       // zero: never
+	counted  time.Time       // zero means never
 }
 
 // New returns Accounts on an open database. It does no I/O. It fails if the account from the configuration is
@@ -157,7 +156,7 @@ func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (a
 	return a.Get(ctx, id)
 }
 
-// Get returns an account with its state, secrets masked. Unknown: NotFound.
+// Get returns an account with its state, secrets masked, or NotFound.
 func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) {
 	s, err := a.store.Get(ctx, id)
 	if err != nil {
@@ -166,8 +165,8 @@ func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) 
 	return a.info(s), nil
 }
 
-// List returns a page of accounts: first the configured one, unless an account is stored in its place, then
-// all by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
+// List returns a page of accounts: first the configured one, unless an account is stored instead, then all by
+// id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (a *Accounts) List(ctx context.Context, page, pageSize int) (api.AccountPage, error) {
 	p, err := a.store.Page(ctx, page, pageSize)
 	return api.AccountPage{PageNumbers: api.PageNumbers{Total: p.Total, Page: p.Number, Pages: p.Pages},
@@ -226,7 +225,8 @@ func (a *Accounts) States(ctx context.Context) (api.Connections, error) {
 	return a.states, nil
 }
 
-// Delete removes a stored account. Unknown: NotFound. Conflict: it comes from the configuration.
+// Delete removes a stored account. It returns NotFound, or Conflict if the account comes from the
+// configuration.
 func (a *Accounts) Delete(ctx context.Context, id string) error {
 	err := a.store.Delete(ctx, id)
 	if fault.Is(err, fault.NotFound) && a.Configured(id) {
@@ -239,11 +239,11 @@ func (a *Accounts) Delete(ctx context.Context, id string) error {
 // Reseal is [records.Store.Reseal].
 func (a *Accounts) Reseal(ctx context.Context) (int, error) { return a.store.Reseal(ctx) }
 
-// Configured reports whether an account of this id comes from the configuration. It exists even if none is
-// stored.
+// Configured reports whether an account with this id comes from the configuration. It exists even if no
+// account is stored.
 func (a *Accounts) Configured(id string) bool { return a.configured && id == DefaultID }
 
-// notFound returns the fault about an account that does not exist.
+// notFound returns the error about an account that does not exist.
 func notFound(id string) error {
 	if id == DefaultID {
 		return fault.New(fault.NotFound, "AccountNotFound",

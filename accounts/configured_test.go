@@ -119,8 +119,8 @@ func TestNewRefusesAConfigurationThatCannotWork(t *testing.T) {
 	}
 }
 
-// The relay of the settings file may have a private address, whatever accounts may: also after the account
-// was edited over the API, as long as the edit leaves the relay as it is.
+// The relay of the settings file may have a private address, whatever accounts may. That holds even after the
+// account was edited over the API, as long as the edit leaves the relay as it is.
 func TestTheConfiguredRelayMayBePrivate(t *testing.T) {
 	t.Parallel()
 	db, ring := testredis.New(t), testkit.Ring(t, "s")

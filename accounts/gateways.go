@@ -25,9 +25,9 @@ func (a *Accounts) UsingGateway(ctx context.Context, gateway string) ([]string, 
 	return using, nil
 }
 
-// GatewayEdited must be called after a gateway was changed: that may end the trouble of the accounts that
-// list it. If their mail is held, the next check is due immediately. Unavailable: Redis is unreachable, and
-// the checks stay due as they were.
+// GatewayEdited must be called after a gateway was changed: that may fix the accounts that list it. If their
+// mail is held, the next check is due immediately. It returns Unavailable if Redis is unreachable; then the
+// checks stay due as they were.
 func (a *Accounts) GatewayEdited(ctx context.Context, gateway string) error {
 	using, err := a.UsingGateway(ctx, gateway)
 	if err != nil {

@@ -33,7 +33,7 @@ func (b bundle) gateway(t *testing.T, g api.Gateway) {
 	}
 }
 
-// throughGateways is an account without a relay of its own.
+// throughGateways returns an account without its own relay.
 func throughGateways(id string, gateways ...string) api.Account {
 	a := account(id)
 	a.SMTP = nil

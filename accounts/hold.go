@@ -16,7 +16,7 @@ var checks = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 
 // Held is the hold of an account that was refused: its mail waits.
 type Held struct {
 	Since  time.Time
-	Next   time.Time // when one message is tried; zero: immediately, because the account was edited
+	Next   time.Time // when one message is tried; zero means immediately, because the account was edited
 	Reason string    // reply of the relay or the token server, in one line
 	Code   string    // EAUTH, ETLS, EOAUTH2…
 }
@@ -26,9 +26,9 @@ func holds(account api.Account, byDefault bool) bool {
 	return account.AccountTrouble == "hold" || account.AccountTrouble == "" && byDefault
 }
 
-// Trial reports whether one message of an account may be tried now. For a held account it claims the check
-// that is due: one of all processes gets true, and the next check is later. For other accounts it is true. It
-// asks Redis only if a check is due. Unknown: NotFound.
+// Trial reports whether one message of an account may be tried now, or returns NotFound. For a held account
+// it claims the check that is due: one of all processes gets true, and the next check is later. For other
+// accounts it is true. It asks Redis only if a check is due.
 func (a *Accounts) Trial(ctx context.Context, id string) (bool, error) {
 	e, err := a.find(ctx, id)
 	if err != nil {
@@ -69,13 +69,13 @@ func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 	return nil
 }
 
-// state is the state of an account in Redis: state, connectedAt, lastError, lastErrorAt, code, reply and
-// command of that error; of trouble: kinds (since mail got
-// through), seen (the last kind), seenAt; of a hold: since, next (check), step (number of checks), checking
-// (a check is under way), of (fingerprint of the configured account).
+// state is an account's state in Redis: state, connectedAt, lastError, lastErrorAt, and that error's code,
+// reply and command; a refusal's kinds (since mail got through), seen (the last kind), seenAt; a hold's
+// since, next (check), step (number of checks), checking (a check is under way), of (fingerprint of the
+// configured account).
 type state map[string]string
 
-// hold returns the hold of the account; nil: it is not held.
+// hold returns the hold of the account; nil if it is not held.
 func (s state) hold() *Held {
 	if s["state"] != stateHeld {
 		return nil

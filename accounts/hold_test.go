@@ -215,8 +215,8 @@ func TestHeldAccountIsCheckedMoreAndMoreSeldom(t *testing.T) {
 	}
 }
 
-// TestMailOverOldLoginsEndsNoHold: when a password was changed, connections that logged in before go on for a
-// while.
+// TestMailOverOldLoginsEndsNoHold: when a password was changed, connections that logged in before keep
+// working for a while.
 func TestMailOverOldLoginsEndsNoHold(t *testing.T) {
 	b := setup(t, nil)
 	b.create(t, holdingAccount("a"))

@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// The states of an account, and metTrouble. Trouble makes the state error or held.
+// The states of an account, and metTrouble, which is stored as error or held.
 const (
 	stateUnset     = "unset"     // no attempt yet, or none since the account was changed
 	stateConnected = "connected" // the last attempt reached the relay and logged in
@@ -30,7 +30,7 @@ const (
 const rewriteAfter = time.Minute
 
 // settling is the time after a refused login in which messages may still pass over older connections. Such a
-// success ends no hold, and another refusal of the same kind is still the same trouble.
+// success ends no hold, and another refusal of the same kind is not a new one.
 const settling = 5 * time.Second
 
 // outcome is the last written state of an account.
@@ -41,21 +41,21 @@ type outcome struct {
 
 // met is the result of an attempt for the state of the account.
 type met struct {
-	state string // empty: the attempt proves nothing
-	text  string // of an error, as the next three
+	state string // empty if the attempt proves nothing
+	text  string // an error's, like the next three
 	code  string
 	reply int
 	cmd   string
-	kind  string // of trouble: the code of the error
-	line  string // of trouble: the event, for the stream
+	kind  string // the error's code, if it is about the account
+	line  string // the event, for the stream, if it is about the account
 }
 
 // Outcome stores the result of an attempt through an account; nil is success. A refused recipient or message
-// is no trouble of the account: the relay accepted the login. Trouble is an *smtpsend.Error of verdict auth,
-// or a permanent *oauth.Error; [gateways.Via] may have added the gateway. The first trouble of its kind since
-// mail got through, or since the account was edited, makes one event, and holds the account if it is set to
-// hold. A success ends both. Except for trouble, Outcome writes to Redis only if the state changed, or once a
-// minute.
+// does not count against the account: the relay accepted the login. An *smtpsend.Error with verdict auth, or
+// a permanent *oauth.Error, does; [gateways.Via] may have added the gateway. The first such error of its kind
+// since mail got through, or since the account was edited, makes one event, and holds the account if it is
+// set to hold. A success ends both. Except for such errors, Outcome writes to Redis only if the state
+// changed, or once a minute.
 func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 	now := a.now()
 	m := metOf(err)
@@ -113,7 +113,7 @@ func metOf(err error) met {
 	return m
 }
 
-// troubleKind returns the code of an error that is about the account itself; empty: the error is not.
+// troubleKind returns the code of an error that is about the account itself, and "" for other errors.
 func troubleKind(err error) string {
 	if e, ok := errors.AsType[*smtpsend.Error](err); ok {
 		if e.Verdict == smtpsend.Auth {
@@ -127,7 +127,7 @@ func troubleKind(err error) string {
 	return ""
 }
 
-// troubleLine returns the event of a trouble as it is written to the stream. The script decides whether to.
+// troubleLine returns an account error's event as it is written to the stream. The script decides whether to.
 func troubleLine(id string, err error, hold bool, now time.Time) (string, error) {
 	data := event.Trouble{
 		Failure: event.Failure{Error: message.OneLine(err.Error(), gateways.MostErrorText),
@@ -151,8 +151,8 @@ func troubleLine(id string, err error, hold bool, now time.Time) (string, error)
 // maxOutcomes bounds the cached outcomes; beyond it the cache is emptied.
 const maxOutcomes = 10_000
 
-// worthWriting reports whether a state has to be written, and records it as written. Trouble always has to
-// be: the script decides whether it is new.
+// worthWriting reports whether a state has to be written, and records it as written. Account errors always
+// have to be: the script decides whether they are new.
 func (a *Accounts) worthWriting(id, state string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,7 +174,7 @@ func (a *Accounts) remember(id string, o outcome) {
 	a.outcomes[id] = o
 }
 
-// forget drops what is cached of an account, after a change by this process.
+// forget drops an account's cached data, after a change by this process.
 func (a *Accounts) forget(id string) {
 	a.senders.Clear()
 	a.mu.Lock()

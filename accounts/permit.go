@@ -54,7 +54,7 @@ func (s Sender) Owns(domain string) bool {
 }
 
 // CheckSender returns Forbidden, code SenderNotAllowed, unless the account may send as an address. key is the
-// field of the request that names it, what is the place of the address in words.
+// request field that names the address, what describes it in the error.
 func (s Sender) CheckSender(key, what, address string) error {
 	if s.MaySendAs(address) {
 		return nil
@@ -67,8 +67,8 @@ func (s Sender) CheckSender(key, what, address string) error {
 	return f
 }
 
-// CheckGateway returns Forbidden, code GatewayNotAllowed, unless a gateway is in the account's list. Empty:
-// none is named.
+// CheckGateway returns Forbidden, code GatewayNotAllowed, unless a gateway is in the account's list. An empty
+// gateway is allowed.
 func (s Sender) CheckGateway(gateway string) error {
 	if gateway == "" || slices.ContainsFunc(s.Gateways, func(r api.Route) bool { return r.Gateway == gateway }) {
 		return nil

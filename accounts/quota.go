@@ -15,17 +15,17 @@ import (
 	"github.com/postroom/postroom/internal/telemetry"
 )
 
-// Quota is how much an account may have. Zero: any number.
+// Quota is how much an account may have. Zero means any number.
 type Quota struct {
 	Messages     int // that wait
-	Bytes        int // of these
+	Bytes        int // of templates
 	PerDay       int // messages accepted in a day (UTC)
 	Templates    int
 	Suppressions int
 	ImportSize   int // bytes of one import
 	Subscribers  int
-	Events       int // of digests that wait
-	Requests     int // in a minute with a token bound to the account that has no limit of its own
+	Events       int // waiting for digests
+	Requests     int // per minute with a token that is bound to the account and has no limit
 }
 
 // with returns the quota of an account: what its record says, and for the rest the settings.
@@ -65,27 +65,27 @@ func (a *Accounts) Quota(ctx context.Context, id string) (Quota, error) {
 	return e.sender.Quota, err
 }
 
-// Excess is what a quota has no room for.
+// Excess is an amount that a quota has no room for.
 type Excess struct {
 	Quota   string // one of quotaNames
-	Account string // whose quota it is; empty: a token's
-	Token   string // id of the token; empty: it is the account's
+	Account string // whose quota it is; empty for a token's
+	Token   string // id of the token; empty if it is the account's
 	Limit   int
 	Used    int
-	More    int       // what was asked for
-	Until   time.Time // when there is room again; zero: unknown
+	More    int       // the requested amount
+	Until   time.Time // when there is room again; zero if unknown
 	Now     time.Time
 }
 
-// quotaNames are the quotas by their field in the API, and what they count.
+// quotaNames are the quotas by their field in the API, with the things that they count.
 var quotaNames = map[string]string{
 	"messages": "messages waiting", "bytes": "bytes of messages waiting", "perDay": "messages accepted today",
 	"templates": "templates", "suppressions": "suppressions", "importSize": "bytes in one import",
 	"subscribers": "subscribers", "events": "events of digests waiting",
 }
 
-// Fault returns the answer: Limited where waiting helps, TooLarge where nothing does because it is more than
-// the whole quota, and Forbidden where the account has to delete something first.
+// Fault returns the client's error: Limited if waiting helps, TooLarge if it is more than the whole quota,
+// and Forbidden if the account has to delete something first.
 func (e Excess) Fault() *fault.Error {
 	whose := fmt.Sprintf("account %q", e.Account)
 	details := map[string]any{"quota": e.Quota, "limit": e.Limit, "used": e.Used}
@@ -136,14 +136,13 @@ type refusals struct {
 	logged map[[3]string]time.Time // by quota and owner
 }
 
-// logAgain is how often the refusals of one quota are logged, and loggedMost the most quotas that are
-// remembered.
+// logAgain is how often the refusals of one quota are logged, and loggedMost how many quotas are remembered.
 const (
 	logAgain   = time.Minute
 	loggedMost = 10_000
 )
 
-// Exceeded counts what a quota has no room for, logs it once a minute, and returns the fault for its client.
+// Exceeded counts an excess, logs it once a minute, and returns the client's error.
 func (r *refusals) Exceeded(ctx context.Context, e Excess) error {
 	of := "account"
 	if e.Token != "" {
@@ -157,7 +156,7 @@ func (r *refusals) Exceeded(ctx context.Context, e Excess) error {
 	return e.Fault()
 }
 
-// isNew reports whether a refusal is to be logged.
+// isNew reports whether a refusal must be logged.
 func (r *refusals) isNew(key [3]string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,9 +171,9 @@ func (r *refusals) isNew(key [3]string) bool {
 	return true
 }
 
-// Room returns a function that checks a quota of something that other packages count, such as templates or
-// subscribers. If the account has a limit, the function asks count how much it has and how much more it
-// wants, and returns the fault if there is no room.
+// Room returns a function that checks a quota for something that other packages count, such as templates or
+// subscribers. If the account has a limit, the function calls count for what it has and how much more it
+// wants, and returns the error if there is no room.
 func Room(a *Accounts, quota string) func(ctx context.Context, account string,
 	count func() (used, more int, err error)) error {
 	return func(ctx context.Context, account string, count func() (used, more int, err error)) error {

@@ -84,8 +84,8 @@ func TestSecretsAreSealedInRedis(t *testing.T) {
 	}
 }
 
-// TestMaskedSecretsStayWhereTheyGo: the rules are those of relays; here is that they know what goes where in
-// an account.
+// TestMaskedSecretsStayWhereTheyGo: the rules are the same as for relays. This test checks that an account
+// knows where each secret goes.
 func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 	b := setup(t, nil)
 	b.create(t, secretive(t, "a"))

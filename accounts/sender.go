@@ -18,26 +18,26 @@ import (
 // Sender is an account ready to use. It holds secrets in clear: it is for sending, not for showing.
 type Sender struct {
 	ID       string
-	Name     string // display name; empty: none
+	Name     string // display name; empty if none
 	Email    string
-	Locale   string // of the templates it uses; empty: en
-	TZ       string // time zone of dates in templates; empty: UTC
-	Opens    *bool  // whether opens of its mail are counted; nil: the setting
+	Locale   string // for the templates it uses; defaults to en
+	TZ       string // time zone of dates in templates; defaults to UTC
+	Opens    *bool  // whether opens of its mail are counted; nil for the setting
 	Clicks   *bool  // whether clicks are, likewise
-	Webhooks string // URL that gets the account's events; empty: none
+	Webhooks string // URL that gets the account's events; may be empty
 	// a submit without an idempotency key is refused
 	KeyRequired bool
 	// the account's own relay, then its gateways in order; see Ready. Not to be changed
 	Relays []gateways.Relay
-	Retry  []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
-	Rate   limits.Rate     // of the account, over all relays; zero: not bounded
+	Retry  []time.Duration // delays between attempts, the last repeats; nil for the setting. Must not be changed
+	Rate   limits.Rate     // the account's, over all relays; zero if not bounded
 	Quota  Quota           // how much it may have
 	Hold   bool            // mail waits while the account itself is refused, instead of failing
-	Held   *Held           // nil: its mail does not wait now
-	// its key, with the private key in clear; nil: the key of the domain, if any. Not to be changed
+	Held   *Held           // nil if its mail does not wait now
+	// its key, with the private key in clear; nil for the domain's key, if any. Must not be changed
 	DKIM *api.DKIM
 
-	// what it may send as, in normal form and lower case; see MaySendAs and Owns. Not to be changed
+	// what it may send as, in normal form and lower case; see MaySendAs and Owns. Must not be changed
 	Addresses, Domains []string
 	// its gateways, those left out of Relays too; see CheckGateway. Not to be changed
 	Gateways []api.Route
@@ -81,13 +81,13 @@ type entry struct {
 	warned   *sync.Map   // missing gateways that were logged
 }
 
-// Unreadable is the code of the fault when the secrets of an account don't open.
+// Unreadable is the error code if an account's secrets don't open.
 const Unreadable = "AccountUnreadable"
 
 // Resolve returns an account ready to use; the empty id means DefaultID. The account is at most about a
 // second old, and usually costs no round trip. Gateways of its list that were deleted, or whose secrets don't
-// open, are left out; [Sender.Ready] fails if none is left. Unknown: NotFound, code AccountNotFound, with a
-// message that says what to do. Secrets that don't open: Unavailable, code AccountUnreadable.
+// open, are left out; [Sender.Ready] fails if none is left. It returns NotFound, code AccountNotFound, with a
+// message that says what to do, and Unavailable, code AccountUnreadable, if secrets don't open.
 func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	e, err := a.find(ctx, id)
 	switch {
@@ -103,8 +103,8 @@ func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	return a.withGateways(ctx, e)
 }
 
-// Webhooks returns the URL that gets an account's events, empty for none, even if its relays can't be used.
-// Unknown: NotFound.
+// Webhooks returns the URL that gets an account's events, or "", even if its relays can't be used. It returns
+// NotFound for an unknown account.
 func (a *Accounts) Webhooks(ctx context.Context, id string) (string, error) {
 	e, err := a.find(ctx, id)
 	return e.sender.Webhooks, err
@@ -115,7 +115,7 @@ func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 	id = cmp.Or(id, DefaultID)
 	e, _, err := a.senders.Get(ctx, id, a.now(), func(ctx context.Context) (entry, bool, error) {
 		e, err := a.loadSender(ctx, id)
-		return e, err == nil && e.broken == nil, err // a broken one is read, and noticed, each time
+		return e, err == nil && e.broken == nil, err // a broken account is read, and noticed, each time
 	})
 	return e, err
 }

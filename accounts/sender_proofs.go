@@ -37,7 +37,7 @@ func (a *Accounts) ProveSender(ctx context.Context, id, address string, asked ti
 	return a.senderInfo(id, right), changed, err
 }
 
-// verified makes a pending sender a verified one, unless proves says no; nil: it says yes.
+// verified makes a pending sender a verified one, unless proves says no; nil if it says yes.
 func (a *Accounts) verified(ctx context.Context, id, sender, by string,
 	proves func(api.SenderRight) bool) (right api.SenderRight, changed bool, err error) {
 	err = a.editSenders(ctx, id, func(old *stored) (api.Account, error) {

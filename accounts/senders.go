@@ -72,8 +72,8 @@ func indexSender(list []api.SenderRight, sender string) int {
 	return slices.IndexFunc(list, func(s api.SenderRight) bool { return s.Sender == sender })
 }
 
-// Senders returns what an account may send as: its own address and domain, and what is on its record, pending
-// entries with the DNS record that verifies them. Unknown: NotFound.
+// Senders returns what an account may send as: its own address and domain, and the senders on its record.
+// Pending entries have the DNS record that verifies them. It returns NotFound for an unknown account.
 func (a *Accounts) Senders(ctx context.Context, id string) (api.Senders, error) {
 	s, err := a.store.Get(ctx, id)
 	if err != nil {
@@ -162,8 +162,8 @@ func (a *Accounts) VerifySender(ctx context.Context, id, sender string) (api.Sen
 	return a.senderInfo(id, right), err
 }
 
-// RemoveSender removes a sender from the record of an account. Messages as it that a bound token handed in
-// fail at their next attempt. Unknown: NotFound.
+// RemoveSender removes a sender from an account's record, or returns NotFound. Messages from that sender that
+// a bound token submitted fail at their next attempt.
 func (a *Accounts) RemoveSender(ctx context.Context, id, sender string) error {
 	return a.editSenders(ctx, id, func(old *stored) (api.Account, error) {
 		account := old.Value
@@ -207,8 +207,8 @@ func senderNotFound() error {
 // challengeName returns the name of the DNS record that verifies a domain.
 func challengeName(domain string) string { return "_postroom." + domain }
 
-// challenge returns the value of the DNS record by which the owner of a domain lets an account send as it. It
-// is different for each account, so that no account can use the record of another.
+// challenge returns the value of the DNS record that lets an account send as a domain. It is different for
+// each account, so that no account can use another's record.
 func (a *Accounts) challenge(id, domain string) string {
 	sum := hmac.New(sha256.New, a.proofs)
 	sum.Write([]byte(id + "\x00" + domain))

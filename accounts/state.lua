@@ -1,4 +1,4 @@
--- Stores the result of an attempt through an account, and writes the event of a new trouble.
+-- Stores the result of an attempt through an account, and writes the event of a new refusal.
 -- KEYS[1] account:<id> (hash)   KEYS[2] account:<id>:state (hash)   KEYS[3] accounts:version   KEYS[4] events (stream)
 -- KEYS[5] accounts:troubled (sorted set)
 -- ARGV: id result error_text code reply command now kind event hold first_check settling configured
@@ -8,9 +8,10 @@
 --   hold: 1 if the account's mail waits while there is trouble   first_check: wait until the first check, ms
 --   settling: time after a trouble in which a success may come from an earlier login, ms
 --   configured: fingerprint of the account in the configuration; empty for a stored account
--- Result: gone, noted, ignored (a success that proves nothing yet), trouble (a new one; the event is written), or over (the hold has ended).
--- Atomic so that one trouble makes one event, whatever number of processes meet it, and the end of an attempt that outlived its account
--- leaves nothing behind.
+-- Result: gone, noted, ignored (a success that proves nothing yet), trouble (a new refusal; the event is
+-- written), or over (the hold has ended).
+-- Atomic so that a refused account makes one event, whatever number of processes meet it, and an attempt that
+-- outlived its account leaves nothing behind.
 if configured == '' and redis.call('EXISTS', KEYS[1]) == 0 then
   return 'gone'
 end

@@ -3,7 +3,7 @@
 -- ARGV: now waits...
 --   now: ms since 1970   waits: between checks, ms; the last one repeats
 -- Result: 1 if it may, 0 if the next check is not due yet.
--- Atomic so that of all processes one tries one message.
+-- Atomic so that only one process tries one message.
 local had = redis.call('HMGET', KEYS[1], 'state', 'next', 'step')
 if had[1] ~= 'held' then
   return 1

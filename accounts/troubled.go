@@ -10,8 +10,8 @@ import (
 const troubledAtMost = 1000
 
 // Troubled returns the accounts whose own login, token, certificate or sender was refused: their mail is
-// held, or fails. The oldest trouble is first; there are at most 1000. An account leaves the list when mail
-// gets through. An account whose mail fails also leaves it when it is edited.
+// held, or fails. There are at most 1000, longest refused first. An account leaves the list when mail gets
+// through. An account whose mail fails also leaves it when it is edited.
 func (a *Accounts) Troubled(ctx context.Context) ([]string, error) {
 	ids, err := troubledScript.Run(ctx, a.client, []string{troubledKey()},
 		troubledArgs{Prefix: redisdb.Key(0, "account", ""), Limit: troubledAtMost})

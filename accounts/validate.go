@@ -23,7 +23,7 @@ const (
 	maxGateways = 20
 )
 
-// faults collects the wrong fields of a request.
+// faults collects a request's invalid fields.
 type faults struct{ gateways.Faults }
 
 // validate returns all wrong fields of an account that can be found without Redis.
@@ -68,7 +68,7 @@ func check(account api.Account) *faults {
 	return f
 }
 
-// withoutRelay checks an account without a relay of its own. Settings of such a relay must not be ignored
+// withoutRelay checks an account without its own relay. Settings of such a relay must not be ignored
 // silently.
 func (f *faults) withoutRelay(account api.Account) {
 	if len(account.Gateways) == 0 {
@@ -161,8 +161,8 @@ func (a *Accounts) checked(ctx context.Context, account api.Account, old *stored
 	return account, nil
 }
 
-// operatorsOwn reports whether the relay of an account is that of the settings file, which may have a private
-// address: the account of the configuration, whatever else of it was edited.
+// operatorsOwn reports whether an account's relay is from the settings file, and so may have a private
+// address. That is the configured account, whatever else of it was edited.
 func (a *Accounts) operatorsOwn(account api.Account) bool {
 	own, is := a.own, account.SMTP
 	return own != nil && is != nil && account.Account == DefaultID && is.Host == own.Host &&

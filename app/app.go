@@ -63,10 +63,10 @@ import (
 // Options are the inputs that the settings don't have.
 type Options struct {
 	Version string       // of Postroom; empty: "dev"
-	Logger  *slog.Logger // nil: nothing is logged
-	Demo    *ui.Demo     // nil: this is no demo
-	// Configuration is the settings with their sources, secrets masked, for the API and the pages. Nil: they are
-	// not shown.
+	Logger  *slog.Logger // nil if nothing is logged
+	Demo    *ui.Demo     // nil if this isn't a demo
+	// Configuration is the settings with their sources, secrets masked, for the API and the pages. If nil, they
+	// are not shown.
 	Configuration []config.Row
 }
 
@@ -78,7 +78,7 @@ type App struct {
 	demo       *ui.Demo
 	life       lifecycle
 	metrics    *prometheus.Registry
-	traces     *telemetry.Tracer // nil: off
+	traces     *telemetry.Tracer // nil if off
 	creds      *config.Credentials
 	configured []api.ConfiguredSetting
 	proxies    *peers.Proxies // those in front of the listeners
@@ -123,13 +123,13 @@ type App struct {
 	tracking     *tracking.Tracking // nil where no HTTP is served
 	watch        *alerts.Watch
 	server       *server.Server
-	monitor      *server.Server // health and metrics separate from the API; nil: none
+	monitor      *server.Server // health and metrics separate from the API; nil if none
 	working      atomic.Bool    // workers handle tasks
 	inlet        *smtpd.Inlet
 	bounces      *feedback.Bounces
 	unsubscribe  *unsubscribe.Service
 	senders      *senders.Proofs
-	bounceInlet  *smtpd.Inlet // for returned mail; nil: none
+	bounceInlet  *smtpd.Inlet // for returned mail; nil if none
 }
 
 // New builds Postroom from its settings. On an error it closes everything opened so far.
@@ -153,15 +153,15 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildDelivery,   // queues, connections to relays, and the outbox
 		a.buildOptIn,      // mails that ask people to confirm subscriptions
 		a.buildCampaigns,  // campaigns, and the workers that send them
-		a.buildDigests,    // notifications, collected and mailed
+		a.buildDigests,    // notifications, collected and sent
 		a.buildWebhooks,   // events to endpoints
 		a.buildDocuments,  // events to the search index
-		a.buildErasures,   // persons erased everywhere
+		a.buildErasures,   // people's data erased everywhere
 		a.buildWhy,        // why mail did not arrive
 		a.buildArchive,    // events to files or a column store
 		a.buildFeedback,   // results that arrive later: from providers and returned mail
 		a.buildRecipients, // links in mail: tracking, unsubscribe pages
-		a.buildWatch,      // alerts and the overview: whether mail flows, and what is wrong
+		a.buildWatch,      // alerts and the overview: whether mail flows, and current problems
 		a.buildMonitor,    // health and metrics on a separate port
 		a.buildWorkers,    // from here on tasks are handled
 		a.buildServer,     // the HTTP API
@@ -205,7 +205,7 @@ func (a *App) URL() string {
 type Addrs struct {
 	Monitor            string // URL of health and metrics separate from the API
 	SMTP, SMTPS        string // host:port of the inlet; SMTPS has TLS from the first byte
-	Bounce, BounceLMTP string // of the bounce listeners: host:port; LMTP may be a path
+	Bounce, BounceLMTP string // addresses of the bounce listeners: host:port; LMTP may be a path
 }
 
 // Addrs returns the addresses of the listeners other than the API.
@@ -252,7 +252,7 @@ func lookAtPorts(ctx context.Context, c *config.Config, serves bool) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", setting, err)
 		}
-		_ = listener.Close() // nobody has connected
+		_ = listener.Close() // no one has connected
 	}
 	return nil
 }
@@ -436,8 +436,8 @@ func (a *App) serverParts() server.Parts {
 	}
 }
 
-// queueKeep returns how many done tasks of a queue stay visible: the current setting of that name, of which
-// each partition of a lane has its part.
+// queueKeep returns how many done tasks of a queue stay visible: the current setting of that name, divided
+// among the partitions of a lane.
 func (a *App) queueKeep(name string) int {
 	n := a.settings.Current().QueueKeep
 	if name == queue.Notify || name == queue.Documents {

@@ -10,12 +10,12 @@ import (
 	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
-// mailsAtOnce is how many mails of a batch are under way at once; as many more are written and wait in line
-// for a connection, so that their envelopes leave with the content of the ones before.
+// mailsAtOnce is how many messages of a batch are under way together. As many more are written and wait in
+// line for a connection, so that their envelopes leave with the previous messages' content.
 const mailsAtOnce = 10
 
-// buildCampaigns builds the campaigns. Processes that deliver send them: as many mails at once as they have
-// workers for bulk mail.
+// buildCampaigns builds the campaigns. Processes that deliver send them: as many messages together as they
+// have workers for bulk mail.
 func (a *App) buildCampaigns(context.Context) error {
 	c, workers := a.cfg.Newsletter, 0
 	if a.delivers {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, restarts it, and counts
-// deliveries. Each message counts once towards the quota of the day, and none is left in that of what waits.
+// deliveries. Each message counts once towards the daily quota, and none stays counted as waiting.
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
 	const messages = 1000

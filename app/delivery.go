@@ -77,7 +77,7 @@ func (a *App) buildDelivery(context.Context) error {
 	return nil
 }
 
-// reports reports whether the provider behind a relay tells by webhook what became of messages.
+// reports reports whether a relay's provider reports the results of messages by webhook.
 func (a *App) reports(ctx context.Context, r gateways.Relay) bool {
 	if apisend.Known(r.Type) {
 		info, err := a.gateways.Get(ctx, r.Gateway)
@@ -95,8 +95,8 @@ func (a *App) reports(ctx context.Context, r gateways.Relay) bool {
 	return len(providerSecrets(a.cfg.Feedback.Providers)[name]) > 0
 }
 
-// reportedBy returns whether somebody may report about the messages of a gateway, so that they must be found
-// by foreign ids: of all gateways if webhooks of providers or bounces are set up, else of those with an API.
+// reportedBy returns whether somebody may report about a gateway's messages, so that they must be found by
+// foreign ids: any gateway if webhooks of providers or bounces are set up, else gateways with an API.
 func (a *App) reportedBy() func(ctx context.Context, gateway string) bool {
 	c := a.cfg
 	b := c.Bounce

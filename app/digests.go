@@ -70,7 +70,7 @@ func (k *knownTemplates) has(ctx context.Context, account, template string) (boo
 		return is, nil
 	}
 	_, err := k.stored.Template(ctx, account, template, "")
-	is = err == nil || fault.Is(err, fault.Unprocessable) // one with faults is there
+	is = err == nil || fault.Is(err, fault.Unprocessable) // one with errors exists
 	if !is && !fault.Is(err, fault.NotFound) {
 		return false, err
 	}

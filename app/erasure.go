@@ -40,7 +40,7 @@ func (a *App) buildErasures(context.Context) error {
 	return nil
 }
 
-// remaining says in words what an erasure does not reach.
+// remaining describes what an erasure does not reach.
 func (a *App) remaining(account string) []string {
 	left := []string{
 		"Relays, receivers, providers and programs that got mail or events about the person.",

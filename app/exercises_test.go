@@ -46,8 +46,8 @@ func exerciseAudience(t *testing.T, client *api.Client) {
 	must(err)
 }
 
-// exerciseCampaigns sends a campaign with variants to somebody who leaves by it, somebody whom the relay
-// refuses, and somebody whom it puts off.
+// exerciseCampaigns sends a campaign with variants to somebody who unsubscribes by it, somebody whom the
+// relay refuses, and somebody whom it defers.
 func exerciseCampaigns(t *testing.T, base string, client *api.Client, relay *testsmtp.Server) {
 	t.Helper()
 	paused := false // by exerciseOutbox

@@ -17,7 +17,7 @@ import (
 )
 
 // buildFeedback builds the intake of later results from providers, pages and returned mail. Every process
-// accepts facts; those that deliver apply them.
+// accepts facts; processes that deliver apply them.
 func (a *App) buildFeedback(context.Context) error {
 	c := a.cfg.Feedback
 	if m := c.Reconcile.Mailgun; (m.APIKey == "") != (m.Domain == "") {
@@ -51,8 +51,8 @@ func (a *App) hook(ctx context.Context, gateway string) (provider.Name, string, 
 	return h.Provider, h.Secret, err
 }
 
-// eventSources returns the events APIs to reconcile with: those of the gateways that have one, and that of
-// Mailgun in the settings, for those who send through its SMTP relay.
+// eventSources returns the events APIs to reconcile with: the gateways', and Mailgun's in the settings, for
+// senders through its SMTP relay.
 func (a *App) eventSources(ctx context.Context) ([]feedback.Source, error) {
 	var all []feedback.Source
 	if m := a.cfg.Feedback.Reconcile.Mailgun; m.APIKey != "" && m.Domain != "" {
@@ -83,7 +83,7 @@ func (a *App) eventSources(ctx context.Context) ([]feedback.Source, error) {
 	return all, nil
 }
 
-// mostGateways is how many gateways one page of them has.
+// mostGateways is how many gateways a page of them has.
 const mostGateways = 1000
 
 // readableGateway returns a gateway to read lists of its provider. busy says that it may not be asked now:

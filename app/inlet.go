@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/server/smtpd"
 )
 
-// speaking returns the proxies of an SMTP listener; nil: they do not speak the PROXY protocol there.
+// speaking returns the proxies of an SMTP listener; nil if they do not speak the PROXY protocol there.
 func (a *App) speaking(protocol bool) *peers.Proxies {
 	if !protocol {
 		return nil

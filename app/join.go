@@ -47,7 +47,7 @@ type verifier struct {
 	running  *sync.Map // by account: how many logins are being tried, *atomic.Int32
 }
 
-// maxVerifying is how many logins are tried at once for an account: a server that is silent holds each.
+// maxVerifying is how many logins are tried together for an account: a silent server holds each.
 const maxVerifying = 4
 
 // Verify is server.Parts.Login. It tests the relay that the request describes, a stored gateway, or all
@@ -84,7 +84,7 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 	return answer, nil
 }
 
-// sender returns the sender whose relays are to be tested: a stored one or a temporary one.
+// sender returns the sender whose relays must be tested: a stored one or a temporary one.
 func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.Sender, error) {
 	described := req.SMTP != nil || req.Type != "" || req.API != nil || req.MX != nil || req.OAuth2 != nil ||
 		req.Proxy != "" ||

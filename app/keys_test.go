@@ -188,7 +188,7 @@ type touches struct {
 	listed []documented
 
 	mu   sync.Mutex
-	keys map[string]*documented // nil: no row
+	keys map[string]*documented // nil means no row
 }
 
 func watchKeys(t *testing.T, rdb redis.UniversalClient, listed []documented) *touches {

@@ -37,8 +37,8 @@ func (a *App) buildMonitor(context.Context) error {
 type state struct {
 	db    *redisdb.DB
 	watch *alerts.Watch
-	takes func(context.Context) error // why new mail is refused; nil: this process takes no mail
-	works func() bool                 // whether tasks are taken; nil: this process delivers nothing
+	takes func(context.Context) error // why new mail is refused; nil if this process takes no mail
+	works func() bool                 // whether tasks are taken; nil if this process delivers nothing
 	away  func() []routing.Away       // the relays that do not answer
 }
 
@@ -69,7 +69,7 @@ func (s state) Checks(ctx context.Context) []api.Check {
 	return checks
 }
 
-// relays tells of relays that do not answer. That stops the mail for these only, so the process is ready.
+// relays reports relays that do not answer. That stops the mail for these only, so the process is ready.
 // Their names are in the log: this answer is public.
 func (s state) relays() api.Check {
 	check := api.Check{Name: "relays", OK: true, Message: "answer"}

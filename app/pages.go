@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// buildPages mounts the operator's pages beside the API.
+// buildPages mounts the operator's pages next to the API.
 func (a *App) buildPages(ctx context.Context) error {
 	if a.server == nil {
 		return nil
@@ -66,7 +66,7 @@ func (a *App) beforeAction(ctx context.Context, action queue.Action, name string
 	return errs
 }
 
-// taskAction returns what an action on a task of a queue means for the record of the task; nil: nothing.
+// taskAction returns what an action on a queue's task means for the task's record, or nil.
 func (a *App) taskAction(action queue.Action, name string) func(ctx context.Context, id string) error {
 	switch {
 	case a.outbox.Queues.Owns(name):

@@ -21,8 +21,8 @@ import (
 )
 
 // TestNoBodyIsReadableInRedis takes sealed mail through acceptance, delivery, retry, dead letters and merge,
-// and then searches Redis for its words, packed or not. The same story without storage.seal shows that the
-// search finds them.
+// and then searches Redis for its text, packed or not. The same story without storage.seal shows that the
+// search finds it.
 func TestNoBodyIsReadableInRedis(t *testing.T) {
 	t.Parallel()
 	for _, sealed := range []bool{false, true} {
@@ -53,12 +53,12 @@ func TestNoBodyIsReadableInRedis(t *testing.T) {
 	}
 }
 
-// bodies submits mail whose bodies have words of their own, which the planted secrets are.
+// bodies submits mail with unique texts in its bodies, which are the planted secrets.
 type bodies struct {
 	planted
 	app     *app.App
 	client  *api.Client
-	subject string // of all messages; it is not sealed
+	subject string // all messages'; it is not sealed
 }
 
 func (s *bodies) story() {
@@ -152,7 +152,7 @@ func unpacked(t *testing.T, dump string) string {
 		}
 		rest = rest[at:]
 		if decoder.Reset(strings.NewReader(rest)) == nil {
-			_, _ = io.Copy(all, decoder) // until something follows that is no zstd
+			_, _ = io.Copy(all, decoder) // until data follows that isn't zstd
 		}
 		rest = rest[1:]
 	}

@@ -19,10 +19,10 @@ type Resealed struct {
 }
 
 // RotateSecrets seals again, under the current secret, everything in Redis that is sealed under the previous
-// one. It returns the number of records of each kind. It works beside running processes with the same
-// settings, and can be repeated after a failure. The error names records that can't be opened; the rest is
-// done. told is called from time to time while the contents of mail are sealed, which may take long: how many
-// were looked at, and how many of them sealed.
+// one. It returns the number of records of each kind. You can run it while processes with the same settings
+// run, and repeat it after a failure. The error names records that can't be opened; the rest is done. Sealing
+// email contents may take long: told is then called from time to time with the number examined and the number
+// sealed.
 func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger,
 	told func(seen, done int)) ([]Resealed, error) {
 	beside := *cfg
@@ -92,7 +92,7 @@ func newRing(cfg *config.Config, secret config.Secret) (*seal.Ring, error) {
 	return seal.New([]byte(secret.Reveal()), older...)
 }
 
-// SigningSecret returns the secret that signs webhooks without a secret of their own. Receivers need it.
+// SigningSecret returns the secret that signs webhooks without their own secret. Receivers need it.
 func SigningSecret(cfg *config.Config) (string, error) {
 	if cfg.Webhooks.SigningSecret != "" {
 		return cfg.Webhooks.SigningSecret.Reveal(), nil
@@ -112,8 +112,8 @@ func SigningSecret(cfg *config.Config) (string, error) {
 	return all[0], nil
 }
 
-// signingSecrets returns the secrets that sign webhooks without a secret of their own, the current one first.
-// If none is set they are derived from the instance secret. Receivers must not get that one: it opens every
+// signingSecrets returns the secrets that sign webhooks without their own secret, the current one first. If
+// none is set they are derived from the instance secret. Receivers must not get that one: it opens every
 // password.
 func signingSecrets(cfg *config.Config, ring *seal.Ring) ([]string, error) {
 	if cfg.Webhooks.SigningSecret != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/ui"
 )
 
-// signOn returns the server at which persons log in; nil: none is configured.
+// signOn returns the server at which people log in, or nil if none is configured.
 func (a *App) signOn() (*ui.SignOn, error) {
 	c := a.cfg.OIDC
 	if c.Issuer == "" {

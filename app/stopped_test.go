@@ -31,11 +31,11 @@ type stage struct {
 	t     *testing.T
 	db    *redisdb.DB
 	first *apptest.Process
-	slow  *apptest.Gate    // of the first process's relay
-	relay *testsmtp.Server // of the first process
+	slow  *apptest.Gate    // the first process' relay's
+	relay *testsmtp.Server // the first process'
 	other *testsmtp.Server
-	set   map[string]string // of the second process
-	id    string            // of the message
+	set   map[string]string // the second process'
+	id    string            // the message's
 }
 
 const onStage = "ann@example.net"

@@ -41,7 +41,7 @@ func quota(c config.Quotas) accounts.Quota {
 		Requests: c.Requests}
 }
 
-// requestsOf returns the quota of requests of an account's tokens.
+// requestsOf returns the request quota of an account's tokens.
 func requestsOf(a *App) func(ctx context.Context, account string) (int, error) {
 	return func(ctx context.Context, account string) (int, error) {
 		q, err := a.accounts.Quota(ctx, account)

@@ -25,7 +25,7 @@ func (a *App) buildTraces(ctx context.Context) error {
 	a.life.onStop("traces", func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
 		defer cancel()
-		if err := a.traces.Close(ctx); err != nil { // a collector that is away fails no stop
+		if err := a.traces.Close(ctx); err != nil { // an unavailable collector fails no stop
 			a.log.Warn("the last traces were not sent", "error", err)
 		}
 		return nil

@@ -33,8 +33,7 @@ func (a *App) buildWebhooks(context.Context) error {
 	return nil
 }
 
-// implicitEndpoints returns the endpoints named by settings and accounts. A deleted account has no endpoint
-// of its own.
+// implicitEndpoints returns the endpoints named by settings and accounts. A deleted account has no endpoint.
 func (a *App) implicitEndpoints(ctx context.Context, account string) ([]webhooks.Target, error) {
 	var targets []webhooks.Target
 	if w := a.settings.Current().Webhooks; w.Enabled && w.URL != "" && len(w.Events) > 0 {

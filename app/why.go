@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/server/why"
 )
 
-// buildWhy joins what is known of an address, to say why mail did not arrive.
+// buildWhy joins the data about an address, to say why mail did not arrive.
 func (a *App) buildWhy(context.Context) error {
 	var err error
 	a.why, err = why.New(why.Parts{
@@ -26,7 +26,7 @@ func (a *App) buildWhy(context.Context) error {
 	return err
 }
 
-// mostIndexed is how many of the newest messages to an address are asked of the search index.
+// mostIndexed is how many of the newest messages to an address come from the search index.
 const mostIndexed = 20
 
 func (a *App) indexed(ctx context.Context, w outbox.Whom, into *why.Known) error {
@@ -64,7 +64,7 @@ func (a *App) campaigned(ctx context.Context, w outbox.Whom, into *why.Known) er
 	return err
 }
 
-// shownRuns is how many runs of a reader an answer has.
+// shownRuns is how many of a reader's runs an answer has.
 const shownRuns = 5
 
 func (a *App) notified(ctx context.Context, w outbox.Whom, into *why.Known) error {

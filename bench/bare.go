@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// clients is how many submit at once.
+// clients is how many clients submit together.
 const clients = 50
 
 // body is the text of every message: 4 KiB, as in a typical notification.

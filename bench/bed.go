@@ -77,7 +77,7 @@ func openBed(ctx context.Context, program, profile string, r row) (b *bed, err e
 	return b, nil
 }
 
-// start starts the Postroom of a program; empty: of this one.
+// start starts a program's Postroom, or this program's if it is empty.
 func (b *bed) start(program string, set map[string]string) (url string, err error) {
 	p, out, err := rig.Start(rig.CommandOf(program, set), filepath.Join(b.Dir, "postroom.log"))
 	if err != nil {
@@ -126,7 +126,7 @@ func (b *bed) read(ctx context.Context) (r reading, err error) {
 }
 
 // each measures what do costs for each of n messages, until Postroom has nothing left to do about them. The
-// rate is that of do.
+// rate is do's.
 func (b *bed) each(ctx context.Context, n int, do func() error) (values, error) {
 	var took time.Duration
 	got, err := b.costs(ctx, float64(n), func() error {
@@ -185,8 +185,8 @@ func (b *bed) record() (stop func() error, err error) {
 	}, err
 }
 
-// settled waits until all readers of the stream of events have read it, and nothing waits for the search
-// index. So work that is put off is counted.
+// settled waits until all readers of the event stream have read it, and nothing waits for the search index.
+// So deferred work is counted.
 func (b *bed) settled(ctx context.Context) error {
 	return rig.Until(ctx, time.Minute, 50*time.Millisecond, func() (bool, error) {
 		groups, err := b.DB.XInfoGroups(ctx, "postroom:{0}:events").Result()

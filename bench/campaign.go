@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/bench/rig"
 )
 
-// mails are the mails of campaigns: 4 KiB of text, and 2.2 KB of HTML with two values and a link.
+// mails are the contents of campaigns: 4 KiB of text, and 2.2 KB of HTML with two values and a link.
 var mails = map[string]api.CampaignContent{
 	"text": {Subject: "News for {{subscriber.name}}", Text: "Hello {{subscriber.name}},\n\n" +
 		strings.Repeat("some words of a newsletter that is read in a minute, with what is new\n", 56) +

@@ -25,7 +25,7 @@ func atRest(ctx context.Context, b *bed, _ int) (values, error) {
 	return append(got, value{"memory, MB", float64(b.postroom.Memory()) / 1e6}), err
 }
 
-// accept measures submits while the queue is paused, and the memory of what waits.
+// accept measures submits while the queue is paused, and the memory that waiting messages take.
 func accept(ctx context.Context, b *bed, n int) (values, error) {
 	if err := b.pause(ctx, true); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func drain(ctx context.Context, b *bed, n int) (values, error) {
 	})
 }
 
-// submit measures submits that are delivered at once.
+// submit measures submits that are delivered immediately.
 func submit(ctx context.Context, b *bed, n int) (values, error) {
 	return b.each(ctx, n, func() error {
 		if err := rig.InParallel(ctx, n, clients, b.submitNow); err != nil {
@@ -71,8 +71,8 @@ func submit(ctx context.Context, b *bed, n int) (values, error) {
 	})
 }
 
-// steadyFor is how long submits at a steady rate last; those of the first part are not counted, so that
-// what is put off has come to its usual pace.
+// steadyFor is how long submits at a steady rate last. Submits in the first part are not counted, so that
+// deferred work has come to its usual pace.
 const steadyFor, steadyAfter = 20 * time.Second, 12 * time.Second
 
 // steadily measures submits at a steady rate.
@@ -252,7 +252,7 @@ func (b *bed) memory(ctx context.Context) (sum int, err error) {
 		}
 		sizes, err := b.DB.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for _, key := range keys {
-				pipe.MemoryUsage(ctx, key, 0) // of all its elements
+				pipe.MemoryUsage(ctx, key, 0) // with all its elements
 			}
 			return nil
 		})

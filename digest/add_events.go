@@ -18,7 +18,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// Recipients are the readers of all accounts, with what waits for them.
+// Recipients are the readers of all accounts, with their waiting events.
 type Recipients struct{ *base }
 
 // States of an event.
@@ -31,10 +31,10 @@ const (
 	mostEvents = 1000
 )
 
-// AddEvents adds events to what waits for their recipients. Each has an answer of its own; a single one that
-// is refused is the error. A nil error means that those answered with success are durable. Faults: Invalid if
-// there is no event or too many, NotFound for an unknown account, Unavailable while Redis is unreachable or
-// full; then an event may have been added, and its key makes a repetition safe.
+// AddEvents adds events for their recipients. Each has its own answer; if a single event is refused, that is
+// the error. A nil error means that events answered with success are durable. It returns Invalid if there is
+// no event or too many, NotFound for an unknown account, and Unavailable while Redis is unreachable or full.
+// Then an event may have been added; its key makes a repetition safe.
 func (r *Recipients) AddEvents(ctx context.Context, bound string, req api.DigestEventsRequest) (
 	api.DigestEventsAnswer, error) {
 	single := req.Events == nil
@@ -88,7 +88,7 @@ type eventBatch struct {
 	account  string
 	now      time.Time
 	results  []api.DigestEventResult
-	wrong    []fault.Field // of the last event that was wrong
+	wrong    []fault.Field // for the last event that was invalid
 	readers  []*reader     // in the order of their first event
 	byReader map[string]*reader
 	found    []readerKey // recipients whose address came while events waited for it
@@ -102,7 +102,7 @@ type reader struct {
 	addressless             bool   // it had no address before
 }
 
-// add checks an event, and adds it to those of its recipient.
+// add checks an event, and adds it to its recipient's events.
 func (b *eventBatch) add(i int, e api.DigestEvent) {
 	in, wrong := check(e, b.account, b.now)
 	if wrong != nil {
@@ -131,10 +131,10 @@ func problemFields(wrong []fault.Field) []api.ProblemField {
 	return all
 }
 
-// mostTries bounds how often a recipient is read again because somebody changed it meanwhile.
+// mostTries bounds how often a recipient is read again because somebody changed it in between.
 const mostTries = 20
 
-// storeAll stores the events, and tries again for recipients that somebody changes meanwhile.
+// storeAll stores the events, and retries recipients that somebody changes in between.
 func (b *eventBatch) storeAll(ctx context.Context) error {
 	kinds, err := b.kinds.of(ctx, b.account)
 	if err != nil {
@@ -178,11 +178,11 @@ func (b *eventBatch) load(ctx context.Context, list []*reader) error {
 	return nil
 }
 
-// stops is why the mail of a recipient is stopped: that of a list, and that of no list, as kinds have
-// that are required.
+// stops are the reasons why a recipient's mail is stopped: listed for the list of digests, required for mail
+// of no list, which required kinds send.
 type stops struct{ listed, required string }
 
-// stopped returns why recipients are not mailed.
+// stopped returns why recipients get no mail.
 func (b *eventBatch) stopped(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind) (
 	map[string]stops, error) {
 	var addresses []string
@@ -219,7 +219,7 @@ func (b *eventBatch) stopped(ctx context.Context, list []*reader, kinds map[stri
 	return found, nil
 }
 
-// stopping returns why addresses are not mailed; empty: they are. listed is mail of the list of digests.
+// stopping returns why addresses get no mail, or "". listed is for mail of the list of digests.
 func (b *base) stopping(ctx context.Context, account string, addresses []string, listed bool) (
 	[]string, error) {
 	q := suppression.Question{Account: account, Addresses: addresses}
@@ -245,11 +245,11 @@ func (b *base) stopping(ctx context.Context, account string, addresses []string,
 	return reasons, nil
 }
 
-// readersAtOnce is how many recipients are stored by one round trip. Redis does all of it before it serves
-// anybody else, and a recipient takes it some 25 us.
+// readersAtOnce is how many recipients one round trip stores. Redis does all of it before it serves other
+// clients, and a recipient takes it some 25 us.
 const readersAtOnce = 20
 
-// store stores the events of recipients. It returns those recipients that somebody changed meanwhile.
+// store stores the events of recipients. It returns the recipients that somebody changed in between.
 func (b *eventBatch) store(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
 	stopped map[string]stops) (again []*reader, _ error) {
 	for _, one := range list {
@@ -314,7 +314,7 @@ func (b *eventBatch) storeSome(ctx context.Context, list []*reader, kinds map[st
 	return again, nil
 }
 
-// day is the unit by which idempotency keys are forgotten.
+// day is the unit in which idempotency keys are forgotten.
 const day = 24 * time.Hour
 
 // knownFor is how long the keys of a day are kept, from the first one. An hour is for clocks that differ.
@@ -363,7 +363,7 @@ func (b *eventBatch) recipient(one *reader, kinds map[string]*api.DigestKind, st
 
 func seconds(d time.Duration) int { return int(d / time.Second) }
 
-// decide returns what becomes of an event of a category: its answer, and the entry of due.
+// decide returns the result for a category's event: its answer, and the entry of due.
 func (b *eventBatch) decide(one *reader, category string, kinds map[string]*api.DigestKind, stopped stops) (
 	result api.DigestEventResult, member string, due time.Time) {
 	kind := kinds[strings.TrimPrefix(category, urgentCategory)]

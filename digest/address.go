@@ -20,8 +20,8 @@ func addressKey(account, address string) string {
 	return redisdb.Key(redisdb.PartitionFor(account+"\x00"+address, shards), "digest-address", account, address)
 }
 
-// noteAddress lets a recipient be found by an address that it gets. It comes before the address is stored, so
-// what is found is looked at again.
+// noteAddress makes a recipient findable by its new address. It runs before the address is stored, so readers
+// check what they find.
 func (b *base) noteAddress(ctx context.Context, k readerKey, address string) error {
 	if address == "" {
 		return nil
@@ -49,7 +49,7 @@ func (b *base) at(ctx context.Context, account, address string) ([]*recipient, e
 	return all, nil
 }
 
-// AccountsOf returns those of the accounts where a recipient has an address, or once had it.
+// AccountsOf returns the accounts where a recipient has an address, or once had it.
 func (r *Recipients) AccountsOf(ctx context.Context, address string, accounts []string) (having []string,
 	_ error) {
 	for some := range slices.Chunk(accounts, 1000) {
@@ -106,14 +106,14 @@ func afterLeaving(r *recipient, kinds map[string]*api.DigestKind) map[string]api
 	return next
 }
 
-// Leave is what the button of a mail program does, for a page that did it already: it turns off what may be
-// off, for the recipients of an account with an address. The suppression of the list must be there.
+// Leave does what a mail program's unsubscribe button does, for a page that did it already. It turns off what
+// may be off, for an account's recipients with an address. The suppression of the list must exist.
 func (r *Recipients) Leave(ctx context.Context, account, address string) error {
 	return r.leave(ctx, account, address)
 }
 
-// Return lets the recipients of an account with an address have what they have without a choice of their own,
-// where all that may be off is off. If their mail is still stopped, it changes nothing.
+// Return gives an account's recipients with an address their defaults again, if all that may be off is off.
+// If their mail is still stopped, it changes nothing.
 func (r *Recipients) Return(ctx context.Context, account, address string) error {
 	reasons, err := r.stopping(ctx, account, []string{address}, true)
 	if err != nil || reasons[0] == left {
@@ -154,7 +154,7 @@ func (b *base) changeAt(ctx context.Context, account, address string, edit func(
 	return nil
 }
 
-// welcome takes back that a recipient left, if a request asks for mail that may be off.
+// welcome reverts a recipient's unsubscribe, if a request asks for mail that may be off.
 func (b *base) welcome(ctx context.Context, r *recipient, asked map[string]*api.DigestPreference) error {
 	kinds, err := b.kinds.of(ctx, r.account)
 	if err != nil || r.email == "" || !wantsSome(asked, kinds) {
@@ -168,7 +168,7 @@ func (b *base) welcome(ctx context.Context, r *recipient, asked map[string]*api.
 	return err
 }
 
-// left is why a recipient is not mailed who pressed the button of a mail program.
+// left is why a recipient who pressed a mail program's unsubscribe button gets no mail.
 const left = "left"
 
 var errGone = errors.New("the recipient is gone")
@@ -179,7 +179,7 @@ func leftEntry(r *recipient) suppression.Entry {
 		Address: r.email}
 }
 
-// wantsSome reports whether preferences ask for mail that may be off. That of required kinds comes anyway.
+// wantsSome reports whether preferences ask for mail that may be off. Mail of required kinds comes anyway.
 func wantsSome(asked map[string]*api.DigestPreference, kinds map[string]*api.DigestKind) bool {
 	for category, p := range asked {
 		if k := kinds[category]; p != nil && p.Mode != off && (k == nil || !k.Required) {

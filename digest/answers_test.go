@@ -36,8 +36,8 @@ func kindIn(t *testing.T, m api.SubmitRequest) string {
 	return params.Digest.Groups[0].Kind
 }
 
-// TestARequiredCategoryCannotBeOff: not by PATCH and not by PUT. Off for all others is taken, and the answer
-// says that the required one goes on.
+// TestARequiredCategoryCannotBeOff: not by PATCH and not by PUT. Off for all others is accepted, and the
+// answer says that the required one continues.
 func TestARequiredCategoryCannotBeOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -77,7 +77,7 @@ func TestNextHasEverySchedule(t *testing.T) {
 }
 
 // TestAnEventThatIsPutOffWaits: immediate means as soon as the gap allows. Events that quiet hours or a pause
-// put off are waiting.
+// defer are waiting.
 func TestAnEventThatIsPutOffWaits(t *testing.T) {
 	t.Parallel()
 	later := start.Add(100 * time.Hour)

@@ -14,9 +14,9 @@ import (
 
 // An attempt at a run is counted when it begins. One of these ends it:
 //
-//   - The outbox has the mail, or nobody is to be mailed.
+//   - The outbox has the mail, or no one must be sent to.
 //   - An error. The run is tried again later, up to Options.Attempts times; then it fails.
-//   - An outbox or a Redis that does not answer for now, a quota, or quiet hours: it was no attempt.
+//   - An unavailable outbox or Redis, a quota, or quiet hours: it doesn't count as an attempt.
 //   - It is cut off: its worker died, or took longer than giveUp. Its lease ends, and the next worker tries
 //     again or, if all attempts are spent, lets it fail.
 
@@ -62,8 +62,8 @@ func (w *worker) resume(ctx context.Context, h held, id string) error {
 	return nil
 }
 
-// putOff puts off a run whose recipient has quiet hours now, or pauses. waits is false if there are
-// none, or nothing is left to mail.
+// putOff defers a run whose recipient has quiet hours now, or pauses. waits is false if there are none, or
+// nothing is left to send.
 func (w *worker) putOff(ctx context.Context, h held, r *run) (waits bool, _ error) {
 	if r.state != api.DigestProcessing || r.schedule == nowSchedule {
 		return false, nil
@@ -78,7 +78,7 @@ func (w *worker) putOff(ctx context.Context, h held, r *run) (waits bool, _ erro
 		return false, nil
 	}
 	queueID, err := w.Accepted(ctx, r.account, r.mailKey())
-	if err != nil || queueID != "" { // it was mailed before, and only its worker does not know
+	if err != nil || queueID != "" { // it was sent before, and only its worker does not know
 		return false, err
 	}
 	return true, w.close(ctx, h, r, closing{reason: r.reason, again: at, unspent: true})
@@ -99,8 +99,8 @@ func (w *worker) failed(ctx context.Context, h held, r *run, mail made, cause er
 		return errors.Join(cause, w.close(ctx, h, r, closing{reason: reason, unspent: true,
 			again: w.opts.Now().Add(w.opts.Lease)}))
 	}
-	// The outbox may have accepted its message before, when the answer was lost or the process died. What fails
-	// now, as a template that was deleted since, must not mail its events in another one.
+	// The outbox may have accepted its message before, when the answer was lost or the process died. An error
+	// now, for example a deleted template, must not send its events in another one.
 	queueID, err := w.Accepted(ctx, r.account, r.mailKey())
 	if err != nil {
 		return err
@@ -142,9 +142,9 @@ func (w *worker) cutOff(ctx context.Context, h held, id string) error {
 	return w.fail(ctx, h, r, made{record: packed}, cause)
 }
 
-// fail ends a run without a mail. A worker that stalled may submit it yet, when its events have returned to
-// those that wait: the key of its mail is blocked for that one. If the outbox has the mail nevertheless,
-// the run is submitted.
+// fail ends a run without mail. A worker that stalled may still submit it when its events are waiting again,
+// so the key of its mail is blocked for that worker. If the outbox has the mail nevertheless, the run is
+// submitted.
 func (w *worker) fail(ctx context.Context, h held, r *run, mail made, cause error) error {
 	queueID, err := w.BlockKey(ctx, r.account, r.mailKey())
 	if err != nil {
@@ -165,8 +165,8 @@ func (w *worker) fail(ctx context.Context, h held, r *run, mail made, cause erro
 	return w.giveUp(ctx, h, r)
 }
 
-// giveUp ends the work on a run that failed. It stays open until its events returned and that is told, so
-// that another process goes on if this one dies.
+// giveUp ends the work on a run that failed. It stays open until its events are returned and that is
+// reported, so that another process continues if this one dies.
 func (w *worker) giveUp(ctx context.Context, h held, r *run) error {
 	if err := w.giveBack(ctx, r); err != nil {
 		return err

@@ -72,8 +72,8 @@ func TestASubmitThatHangs(t *testing.T) {
 	}
 }
 
-// TestASubmitThatAlwaysHangs fails its run when the attempts are spent. That is told, and the events are
-// mailed when the outbox answers again: in the next run, or in this one that is run again.
+// TestASubmitThatAlwaysHangs fails its run when the attempts are spent. That is reported, and the events are
+// sent when the outbox answers again: in the next run, or in this one that is run again.
 func TestASubmitThatAlwaysHangs(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []bool{false, true} {
@@ -228,12 +228,12 @@ func stored(t testing.TB, html string) func(context.Context, api.SubmitRequest) 
 	}
 }
 
-// TestATemplateThatMissesAVariable holds its run, which says what is missing, and fails when its attempts
-// are spent. That is told. No event is lost by it: those of the run, and those that came meanwhile, are
-// mailed after the template is mended.
+// TestATemplateThatMissesAVariable holds its run, which says what is missing, and fails when its attempts are
+// spent. That is reported. No event is lost: the run's events, and later ones, are sent after the template is
+// fixed.
 func TestATemplateThatMissesAVariable(t *testing.T) {
 	t.Parallel()
-	for _, late := range []bool{false, true} { // the template is mended before, or after the run failed
+	for _, late := range []bool{false, true} { // the template is fixed before, or after the run failed
 		b := setup(t)
 		broken, mended := stored(t, "{{params.digest.total}} for {{params.digest.company}}"), stored(t,
 			"{{params.digest.total}}")
@@ -278,7 +278,7 @@ func TestATemplateThatMissesAVariable(t *testing.T) {
 	}
 }
 
-// TestARunWhoseTemplateWasDeletedChoosesAgain: that of the account, or that of a kind. The first choice would
+// TestARunWhoseTemplateWasDeletedChoosesAgain: the account's template, or a kind's. The first choice would
 // fail each time.
 func TestARunWhoseTemplateWasDeletedChoosesAgain(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func TestTwoRecipientsWithOneAddress(t *testing.T) {
 	}
 }
 
-// TestTheAddressIsThatOfTheOpening: an address that changes between two attempts is that of the next mail.
+// TestTheAddressIsThatOfTheOpening: if an address changes between two attempts, only the next mail uses it.
 // The same message under another address would be refused by its key.
 func TestTheAddressIsThatOfTheOpening(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestTheAddressIsThatOfTheOpening(t *testing.T) {
 	}
 }
 
-// TestAZoneThatIsGone: the reader is mailed by the clock of UTC, and told to whoever looks.
+// TestAZoneThatIsGone: the reader gets mail by the clock of UTC, and pages show that.
 func TestAZoneThatIsGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -115,7 +115,7 @@ func TestAHundredChangesInAMinute(t *testing.T) {
 			seen[entity]++
 		}
 	}
-	rest := 0 // of those beyond digest.cap, mails have the count
+	rest := 0 // events beyond digest.cap, which mails count
 	for _, m := range b.mails.all() {
 		rest += saidIn(t, m).Rest.Events
 	}
@@ -154,8 +154,8 @@ func TestWordsOfEventsAreValues(t *testing.T) {
 	}
 }
 
-// TestAsleepOverMidnight: a machine that slept from before the time of a digest until after midnight mails
-// it then, as that of the day that was asked for, and the next day has its own.
+// TestAsleepOverMidnight: if a machine slept from before the time of a digest until after midnight, it sends
+// it then. It counts as the requested day's, and the next day has its own.
 func TestAsleepOverMidnight(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// TestTheButtonOfAMailProgramTurnsDigestsOff: the event listUnsubscribe of the list of digests is followed.
-// That of another list turns nothing off.
+// TestTheButtonOfAMailProgramTurnsDigestsOff: the event listUnsubscribe for the list of digests is followed.
+// For another list it turns nothing off.
 func TestTheButtonOfAMailProgramTurnsDigestsOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Workers = 0 })

@@ -9,18 +9,18 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// planned is what is to be done about a schedule that came due.
+// planned is the plan for a schedule that came due.
 type planned struct {
 	schedule, period string
-	categories       []string          // whose events are mailed; none: nothing now
-	lasts            map[string]string // fields of the recipient to be set with it; empty: removed
-	due              time.Time         // when the period was due, in the zone of now; zero: as it was planned
-	later            time.Time         // when it is due instead; zero: never
+	categories       []string          // whose events are sent; empty for nothing now
+	lasts            map[string]string // fields of the recipient to set with it; empty to remove
+	due              time.Time         // when the period was due, in the zone of now; zero if as planned
+	later            time.Time         // when it is due instead; zero means never
 	reason           string            // why its events are dropped instead
 }
 
-// decide returns what is to be done about a schedule of a recipient that came due at a time. Preferences,
-// zones and their rules may have changed since it was planned.
+// decide returns the plan for a recipient's schedule that came due at a time. Preferences, zones and their
+// rules may have changed since it was planned.
 func (o Options) decide(r *recipient, schedule string, kinds map[string]*api.DigestKind, since,
 	now time.Time) planned {
 	p := planned{schedule: schedule, lasts: map[string]string{}}
@@ -71,7 +71,7 @@ func (o Options) decide(r *recipient, schedule string, kinds map[string]*api.Dig
 	return p
 }
 
-// wishOf returns a schedule with its categories: those of now, and those that it finishes before a change.
+// wishOf returns a schedule with its current categories, and the ones that it finishes before a change.
 func (o Options) wishOf(r *recipient, schedule string, kinds map[string]*api.DigestKind) (wish, bool) {
 	all := o.wishes(r, r.categories, kinds)
 	i := slices.IndexFunc(all, func(w wish) bool { return w.schedule == schedule })
@@ -95,7 +95,7 @@ func (o Options) wishOf(r *recipient, schedule string, kinds map[string]*api.Dig
 	return w, wrong == nil
 }
 
-// decideImmediate is decide for mail at once: not within the gap after the last.
+// decideImmediate is decide for immediate mail: not within the gap after the last.
 func (o Options) decideImmediate(r *recipient, w wish, p planned, now time.Time) planned {
 	p.period = now.UTC().Format(instant)
 	for _, category := range w.categories {
@@ -118,7 +118,7 @@ func (o Options) decideImmediate(r *recipient, w wish, p planned, now time.Time)
 	return p
 }
 
-// everything is the plan of a mail of all that waits, now. It leaves the periods of schedules as they are.
+// everything is the plan for sending everything that waits now. It leaves the schedules' periods as they are.
 func (o Options) everything(r *recipient, now time.Time) planned {
 	p := planned{schedule: nowSchedule, categories: r.categories, period: now.UTC().Format(instant),
 		lasts: map[string]string{}}

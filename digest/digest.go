@@ -18,14 +18,14 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// Parts are what Digests is built from. All but Room are needed.
+// Parts are what Digests needs. Only Room is optional.
 type Parts struct {
 	DB           *redisdb.DB
 	Suppressions *suppression.Store
-	// Of the outbox: Submit accepts a message; Accepted returns the id of the one that was accepted under an
-	// idempotency key, or ""; BlockKey does so too, and if there was none, none is accepted under it any more;
-	// DeleteDeadLetter deletes one that failed; Get returns one that may be mailed yet, else NotFound; Letter
-	// writes one for a preview.
+	// The outbox's functions. Submit accepts a message. Accepted returns the id of the message that was accepted
+	// under an idempotency key, or "". BlockKey also does so, and if there was none, blocks the key.
+	// DeleteDeadLetter deletes a failed message, Get returns a message that may still be sent, otherwise
+	// NotFound, and Letter writes one for a preview.
 	Submit           func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error)
 	Accepted         func(ctx context.Context, account, key string) (id string, _ error)
 	BlockKey         func(ctx context.Context, account, key string) (id string, _ error)
@@ -34,38 +34,38 @@ type Parts struct {
 	Mailing          func(context.Context, outbox.Shared) (*outbox.Mailing, error)
 	// Account returns an error if there is no such account.
 	Account func(ctx context.Context, account string) error
-	// Room checks the quota of an account: the events that wait. Nil: there is none.
+	// Room checks the quota of an account: the events that wait. Nil if there is none.
 	Room suppression.Room
 	// HasTemplate reports whether there is a stored template that an account may use.
 	HasTemplate func(ctx context.Context, account, template string) (bool, error)
-	// Resting reports whether the queue digests is paused.
+	// Resting reports whether the digests queue is paused.
 	Resting func(ctx context.Context) (bool, error)
 }
 
 // Options are the settings. The zero value of a field means its default, unless it says something else.
 type Options struct {
-	Workers     int           // runs that this process works on at once; 0: it works on none
-	Cap         int           // lines of a mail; 0: 50
-	CapCategory int           // lines of a category in a mail of several; 0: 10
-	Keep        int           // events of a category of a recipient that are kept one by one; 0: 1,000
-	Retention   time.Duration // of events that wait, and of runs; 0: 90 days
-	Stagger     time.Duration // mail of recipients is spread over this time; 0: not at all
-	Grace       time.Duration // what is due within this time is sent before a change of preferences; 0: nothing
-	Gap         time.Duration // between immediate mails; 0: none
-	Attempts    int           // of a run; 0: 10
-	Drop        bool          // events of a run that failed are dropped; false: they return into the next one
-	Threads     bool          // mail programs show the mails of a schedule as one conversation
-	Lease       time.Duration // of a run at work; 0: 20 seconds
-	Mode        string        // of recipients and kinds without a preference; "": daily
-	Hour        int           // of preferences without one; 0 is midnight
+	Workers     int           // runs that this process works on together; 0 if it works on none
+	Cap         int           // lines of a mail; defaults to 50
+	CapCategory int           // lines of a category in a mail of several; defaults to 10
+	Keep        int           // events that are kept individually for a recipient's category; defaults to 1,000
+	Retention   time.Duration // how long waiting events, and runs, are kept; defaults to 90 days
+	Stagger     time.Duration // mail of recipients is spread over this time; 0 if not at all
+	Grace       time.Duration // mail due within this time is sent before a change of preferences; 0 for none
+	Gap         time.Duration // between immediate messages; 0 if none
+	Attempts    int           // for a run; defaults to 10
+	Drop        bool          // events of a run that failed are dropped; otherwise they return into the next one
+	Threads     bool          // mail programs show a schedule's messages as one conversation
+	Lease       time.Duration // for a run in progress; defaults to 20 seconds
+	Mode        string        // for recipients and kinds without a preference; "" means daily
+	Hour        int           // for preferences without one; 0 is midnight
 	Lane        api.Lane      // "": bulk
-	// ServiceURL returns the public address; nil: none, and mail has no links to leave.
+	// ServiceURL returns the public address. If nil, mail has no unsubscribe links.
 	ServiceURL func() string
-	FeedURL    string // the whole feed of a recipient, with {recipient} for the id; "": none
+	FeedURL    string // the whole feed of a recipient, with {recipient} for the id; "" if none
 
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
-	Now      func() time.Time      // nil: time.Now
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
+	Now      func() time.Time      // defaults to time.Now
 }
 
 func (o Options) withDefaults() Options {
@@ -86,8 +86,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Digests adds events, keeps the preferences of recipients, and mails digests. It is safe for
-// concurrent use, by any number of processes on one Redis.
+// Digests adds events, keeps recipients' preferences, and sends digests. It is safe for concurrent use, by
+// any number of processes on one Redis.
 type Digests struct {
 	*Recipients
 	Kinds *Kinds
@@ -126,7 +126,7 @@ func New(p Parts, o Options) (*Digests, error) {
 	return &Digests{Recipients: recipients, Kinds: b.kinds, Runs: runs, works: works}, nil
 }
 
-// Run mails what is due and follows what becomes of it, until ctx ends.
+// Run sends due digests and follows their results, until ctx ends.
 func (d *Digests) Run(ctx context.Context) error { return d.works.run(ctx) }
 
 // ListID returns the list that the digests of an account are of: its name in mail, and in suppressions.
@@ -149,7 +149,7 @@ const listPrefix = "digest."
 // defaultAccount is the account of requests that name none.
 const defaultAccount = "default"
 
-// requestAccount returns the account of a request. bound is that of the token; empty: it may use any.
+// requestAccount returns a request's account. bound is the token's account; empty if it may use any.
 func (b *base) requestAccount(ctx context.Context, bound, given string) (string, error) {
 	switch {
 	case given == "" && bound == "":

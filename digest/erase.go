@@ -80,8 +80,8 @@ func (b *base) ids(ctx context.Context, account, after string, most int) (ids []
 	return ids[:min(len(ids), most+1)], more, nil
 }
 
-// Delete deletes a recipient with everything that waits and its runs. Mail that the outbox has is sent.
-// Unknown: NotFound.
+// Delete deletes a recipient with all waiting events and runs, or returns NotFound. Mail that the outbox has
+// is sent.
 func (r *Recipients) Delete(ctx context.Context, bound string, q api.DigestAccount, id string) error {
 	one, err := r.find(ctx, bound, q.Account, id)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *Recipients) Delete(ctx context.Context, bound string, q api.DigestAccou
 	return r.forget(ctx, one.readerKey)
 }
 
-// forget deletes a recipient, whatever workers do with it meanwhile.
+// forget deletes a recipient, whatever workers do with it at the same time.
 func (b *base) forget(ctx context.Context, k readerKey) error {
 	for range mostTries {
 		one, err := b.read(ctx, k)
@@ -105,7 +105,7 @@ func (b *base) forget(ctx context.Context, k readerKey) error {
 	return fault.New(fault.Unavailable, "", "the digests of %s change too fast to be deleted; try again", k)
 }
 
-// tryForget is one try of forget. gone is false if something came meanwhile.
+// tryForget is one try of forget. gone is false if something came in between.
 func (b *base) tryForget(ctx context.Context, one *recipient) (gone bool, _ error) {
 	kinds, err := b.kinds.of(ctx, one.account)
 	if err != nil {
@@ -178,8 +178,8 @@ func (r *Recipients) Erase(ctx context.Context, w outbox.Whom) (recipients int, 
 	return recipients, redisdb.Failed(err, "forget an address")
 }
 
-// Personal calls do with each recipient of an account who has the address of a person, and what waits for
-// it.
+// Personal calls do with each recipient of an account who has a person's address, and the recipient's waiting
+// events.
 func (r *Recipients) Personal(ctx context.Context, w outbox.Whom, do func(api.PersonalDigest) error) error {
 	all, err := r.at(ctx, w.Account, w.Address())
 	if err != nil {

@@ -24,8 +24,8 @@ func (b *bench) erase(t testing.TB, address string) {
 	}
 }
 
-// TestAnErasedReader is not mailed, and leaves nothing: erased while events wait, between the claim and the
-// snapshot, between two attempts, or while the mail is handed to the outbox, which refuses it.
+// TestAnErasedReader gets no mail, and leaves nothing. The reader is erased while events wait, between the
+// claim and the snapshot, between two attempts, or while the mail is passed to the outbox, which refuses it.
 func TestAnErasedReader(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"waiting", "claimed", "between", "submitting"} {

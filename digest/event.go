@@ -55,7 +55,7 @@ type line struct {
 // idSize is the length of the id of an event. Scripts count on it.
 const idSize = 20
 
-// escaped is what JSON escapes in texts without control characters (RFC 8259 section 7).
+// escaped has the characters that JSON escapes in texts without control characters (RFC 8259 section 7).
 var escaped = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
 
 // text returns the line as it is stored. Its texts have no control characters and its payload is an object
@@ -147,7 +147,7 @@ type incoming struct {
 	at          int // its place in the request
 	event       api.DigestEvent
 	line        line
-	key         string // of 8 bytes; empty: it has no key
+	key         string // of 8 bytes; empty if it has no key
 	fingerprint string // of 8 bytes
 }
 
@@ -256,7 +256,7 @@ func payloadOf(f *fault.Fields, raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// identify gives an event its id: that of its key, or one of its own.
+// identify gives an event its id: its key's, or a new one.
 func (in *incoming) identify(account string) {
 	e := in.event
 	if e.IdempotencyKey == "" {

@@ -11,7 +11,7 @@ import (
 )
 
 // Work does what is due now, once, in all shards. It returns how much that was. Tests that move the clock
-// call it in place of Run.
+// call it instead of Run.
 func (d *Digests) Work(ctx context.Context) (int, error) {
 	found, err := d.works.look(ctx)
 	var all sync.WaitGroup
@@ -65,7 +65,7 @@ func (d *Digests) RunByInstant() {
 	}
 }
 
-// SnapshotByTime has a run copy what waits, and delete, as it ends, what waits from before its begin. It
+// SnapshotByTime has a run copy waiting events, and at its end delete events that waited before its begin. It
 // changes the scripts of all Digests until restore is called.
 func SnapshotByTime() (restore func()) {
 	open, close := openScript, closeScript
@@ -86,7 +86,7 @@ func newScriptOf[A, R any](name, prelude, more string) *redisdb.Script[A, R] {
 	return redisdb.NewScript[A, R]("digest/"+name+" with a fault", source[:last]+more+source[last:], prelude)
 }
 
-// deleteByTime deletes what waits in the categories of a run, and is not later than its begin.
+// deleteByTime deletes waiting events in a run's categories that aren't later than its begin.
 const deleteByTime = `
 local place = string.match(KEYS[1], '^(.*):digest%-run:')
 local begun = tonumber(redis.call('HGET', KEYS[1], 'started'))

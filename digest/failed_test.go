@@ -11,8 +11,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// TestAFailedRunIsTakenOverUntilItIsTold: a process that dies after its run failed, and before the events
-// returned and that is told, leaves the rest to another one.
+// TestAFailedRunIsTakenOverUntilItIsTold: if a process dies after its run failed, and before the events
+// returned and that is reported, another one does the rest.
 func TestAFailedRunIsTakenOverUntilItIsTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts = 1 })

@@ -23,7 +23,7 @@ const (
 	readBy = "digest"
 )
 
-// follow notes what became of the mail of runs, and who left, until ctx ends.
+// follow notes the results of runs' mail, and who unsubscribed, until ctx ends.
 func (w *worker) follow(ctx context.Context) {
 	if err := w.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: readBy, Gather: redisdb.Unhurried},
 		w.apply); err != nil {
@@ -33,7 +33,7 @@ func (w *worker) follow(ctx context.Context) {
 
 // apply applies a batch of events.
 func (w *worker) apply(ctx context.Context, entries []redisdb.Entry) error {
-	var ends []ending // of different runs
+	var ends []ending // for different runs
 	for _, entry := range entries {
 		text := entry.Text(field)
 		if !strings.Contains(text, `"digestRun"`) && !strings.Contains(text, listPrefix) {
@@ -41,7 +41,7 @@ func (w *worker) apply(ctx context.Context, entries []redisdb.Entry) error {
 		}
 		e, err := event.Parse([]byte(text))
 		if err != nil {
-			continue // of a later version
+			continue // from a later version
 		}
 		var data about
 		if json.Unmarshal(e.Data, &data) != nil {
@@ -91,7 +91,7 @@ func endingOf(e event.Event, data about) (end ending, is bool) {
 	if json.Unmarshal(data.Metadata, &meta) != nil {
 		return end, false
 	}
-	if _, ok := runKey(meta.Run); !ok { // of a message that somebody else submitted
+	if _, ok := runKey(meta.Run); !ok { // about a message that somebody else submitted
 		return end, false
 	}
 	end = ending{account: e.Account, run: meta.Run, queueID: data.QueueID}
@@ -114,8 +114,8 @@ const (
 	mostEarly  = 50                    // such looks
 )
 
-// end notes the ends of the mails of different runs. An event may overtake the end of the submit, whose
-// worker may have died: then it is Unavailable, to be repeated until that is known.
+// end notes the results of different runs' mail. An event may overtake the end of the submit, whose worker
+// may have died. Then end returns Unavailable: repeat it until the submit is known.
 func (w *worker) end(ctx context.Context, ends []ending) error {
 	for range mostEarly {
 		early, err := w.endSome(ctx, ends)
@@ -130,7 +130,7 @@ func (w *worker) end(ctx context.Context, ends []ending) error {
 		len(ends)-1)
 }
 
-// endSome is end. It returns those whose runs are not submitted yet.
+// endSome is end. It returns the endings whose runs are not submitted yet.
 func (w *worker) endSome(ctx context.Context, ends []ending) (early []ending, _ error) {
 	if len(ends) == 0 {
 		return nil, nil
@@ -172,7 +172,7 @@ type ended struct {
 	answer *redisdb.Reply[word]
 }
 
-// tell tells what became of runs, or returns their events.
+// tell reports the results of runs, or returns their events.
 func (w *worker) tell(ctx context.Context, over []ended) error {
 	var told []*run
 	for _, one := range over {
@@ -209,16 +209,15 @@ func (w *worker) giveBackMail(ctx context.Context, r *run, queueID string) error
 		return err
 	}
 	if _, err := w.Parts.Get(ctx, queueID); !fault.Is(err, fault.NotFound) {
-		return err // nil: somebody replayed it, so its mail has the events, and another event will tell
+		return err // nil if somebody replayed it, so its mail has the events, and another event will report it
 	}
 	if late, err := w.BlockKey(ctx, r.account, r.mailKey()); err != nil || late != "" && late != queueID {
-		return err // nil: a submit that came late has the events
+		return err // nil if a submit that came late has the events
 	}
 	return w.giveBack(ctx, r)
 }
 
-// giveBack returns the events of a failed run to those that wait, or drops them, and tells it. It may be
-// repeated.
+// giveBack makes a failed run's events wait again, or drops them, and reports it. You can repeat it.
 func (w *worker) giveBack(ctx context.Context, r *run) error {
 	if !w.opts.Drop {
 		for more := true; more; {
@@ -256,7 +255,7 @@ func (w *worker) backSome(ctx context.Context, r *run) (more bool, _ error) {
 	return answer.Word == "MORE", nil
 }
 
-// emit tells what became of runs. Repeated, an event has the same id.
+// emit reports the results of runs. Repeated, an event has the same id.
 func (b *base) emit(ctx context.Context, runs ...*run) error {
 	if len(runs) == 0 {
 		return nil

@@ -122,7 +122,7 @@ func TestARunEndsTwice(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsOfThoseWhoLeftIsTold: what waits is dropped and told.
+// TestWhatWaitsOfThoseWhoLeftIsTold: waiting events are dropped and reported.
 func TestWhatWaitsOfThoseWhoLeftIsTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -165,7 +165,7 @@ func (repeating) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestTheEndOfARunIsToldIfItsAnswerWasLost: the repeated script finds the run ended, and it is told.
+// TestTheEndOfARunIsToldIfItsAnswerWasLost: the repeated script finds the run ended, and reports it.
 func TestTheEndOfARunIsToldIfItsAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -197,7 +197,7 @@ func TestAFailedMailWithoutDeadLetter(t *testing.T) {
 		b.add(t, about("bob", "1", "Bo"))
 		b.morning(t)
 		b.tell(t, event.MessageFailed, 0, map[string]any{"error": "451 later", "smtpResponseCode": 451})
-		b.tell(t, event.MessageSent, 0, nil) // of no more use: it shows that the event before was dealt with
+		b.tell(t, event.MessageSent, 0, nil) // of no more use, but it shows that the event before was dealt with
 		blocked := false
 		b.running(t, func() bool {
 			select {

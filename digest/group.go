@@ -36,7 +36,7 @@ func digitsOf(text string) string {
 	return hex.EncodeToString(sum[:digits/2])
 }
 
-// grouped returns the groups of events of a category, which are in the order in which they came. It counts
+// grouped returns the groups of a category's events, which are in the order in which they came. It counts
 // actors that are not in seen, and adds them.
 func grouped(category string, lines []line, seen map[string]bool) []*group {
 	var all []*group
@@ -117,7 +117,7 @@ func rank(all []*group) {
 	})
 }
 
-// weight is the number weight in the payload of the last event, which goes before everything else; 0: none.
+// weight is the number weight in the last event's payload, which goes before everything else, or 0.
 func (g *group) weight() float64 {
 	if !strings.Contains(string(g.newest.payload), `"weight"`) {
 		return 0
@@ -131,8 +131,8 @@ func (g *group) weight() float64 {
 	return payload.Weight
 }
 
-// capped returns the groups that a mail shows, at most most, and of each category at most mostOfOne if there
-// are several categories. What it leaves out is counted.
+// capped returns the groups that an email shows, at most most. If there are several categories, it takes at
+// most mostOfOne of each. It counts what it leaves out.
 func capped(all []*group, most, mostOfOne int) (shown []*group, rest mail.Rest) {
 	several := slices.ContainsFunc(all, func(g *group) bool { return g.category != all[0].category })
 	of := map[string]int{}

@@ -18,8 +18,8 @@ import (
 // The day of events below is made and counted by code of its own. It knows nothing of schedules, periods or
 // groups but what docs/digests.md says of them. It finds a time of the wall clock by trying every minute.
 
-// heldoutZones are zones with halves and quarters of an hour, with clocks that change by half an hour or
-// by two, with rules of the last years, and at both ends of the world.
+// heldoutZones are zones with halves and quarters of an hour, with clocks that change by half an hour or by
+// two, with recent rules, and at both ends of the world.
 var heldoutZones = []string{"UTC", "America/New_York", "America/Santiago", "America/St_Johns", "Asia/Gaza",
 	"Asia/Kathmandu", "Africa/Casablanca", "Africa/Cairo", "Australia/Lord_Howe", "Europe/Dublin", "Europe/Kyiv",
 	"Pacific/Apia", "Pacific/Chatham", "Pacific/Kiritimati", "Pacific/Pago_Pago", "America/Nuuk",
@@ -30,12 +30,12 @@ type wanted struct {
 	*reader
 	mode         string // immediate, hourly, daily, weekly, monthly, times or cron
 	day          time.Weekday
-	date         int // of the month
+	date         int // day of the month
 	hour, minute int
 	gap          time.Duration
 
-	due     time.Time // of what waits, or the next
-	period  string    // of the mail at due; empty for immediate
+	due     time.Time // when waiting events are due, or the next
+	period  string    // the period of the mail at due; empty for immediate
 	waiting map[string]*line
 	mailed  map[string]time.Time // at once, by category
 }
@@ -123,8 +123,8 @@ func (w *wanted) asked(wall time.Time) string {
 	return ""
 }
 
-// walk calls do with each minute after a time, and with the newest period that comes with it, "" if none
-// does, until do returns false. What clocks jump over comes after the jump, and what comes twice comes once.
+// walk calls do with each minute after a time, and with the newest period that comes with it, or "", until do
+// returns false. A time that clocks jump over comes after the jump, and a time that comes twice comes once.
 func (w *wanted) walk(from time.Time, do func(at time.Time, period string) bool) {
 	seen := map[string]bool{}
 	at := from.Truncate(time.Minute)
@@ -173,12 +173,12 @@ func (w *wanted) look(now time.Time, category string) {
 }
 
 // work is a worker that looks at a time. It returns the period of the mail that it makes and the lines of
-// that; "": it makes none, as nothing is due, or quiet hours began meanwhile.
+// that; "" if it makes none, as nothing is due, or quiet hours began meanwhile.
 func (w *wanted) work(now time.Time) (period string, lines map[string]*line) {
 	if len(w.waiting) == 0 || w.due.After(now) {
 		return "", nil
 	}
-	if w.mode != "immediate" { // what is put off is mailed as that of the newest period
+	if w.mode != "immediate" { // deferred mail is sent as the newest period's
 		w.walk(w.due.Add(-26*time.Hour), func(at time.Time, period string) bool {
 			if at.After(now) {
 				return false
@@ -274,7 +274,7 @@ func (h *heldout) join(t testing.TB) {
 	h.readers = append(h.readers, one)
 }
 
-// event hands in an event of a reader, and counts it.
+// event submits an event for a reader, and counts it.
 func (h *heldout) event(t testing.TB) {
 	t.Helper()
 	n := h.dice.IntN(len(h.readers))
@@ -331,7 +331,7 @@ func liked(category string) string {
 	return "others"
 }
 
-// next returns when the next mail is due; zero: none is.
+// next returns when the next mail is due; zero if none is.
 func (h *heldout) next() (next time.Time) {
 	for _, one := range h.readers {
 		for _, w := range one {
@@ -386,9 +386,9 @@ func (h *heldout) mailed(t testing.TB) map[string]map[string]string {
 	return all
 }
 
-// TestADayOfEventsIsCountedTwice adds a day of events of readers all over the world, and compares the
-// mails with a count of its own: their periods, their lines, and how many events and actors each has. Workers
-// come up to 20 minutes late.
+// TestADayOfEventsIsCountedTwice adds a day of events for readers all over the world, and compares the mails
+// with its own count. It compares periods, lines, and how many events and actors each has. Workers come up to
+// 20 minutes late.
 func TestADayOfEventsIsCountedTwice(t *testing.T) {
 	t.Parallel()
 	var putOff atomic.Int64
@@ -411,7 +411,7 @@ func TestADayOfEventsIsCountedTwice(t *testing.T) {
 	}
 }
 
-// countDay plays a day. It returns how many mails were put off as quiet hours had begun.
+// countDay plays a day. It returns how many mails were deferred because quiet hours had begun.
 func countDay(t *testing.T, begin string, seed uint64) (putOff int) {
 	t.Helper()
 	h := &heldout{dice: rand.New(rand.NewPCG(seed, 0)), want: map[string]map[string]*line{},

@@ -24,7 +24,7 @@ type storedKind struct {
 	Version int `json:"version"`
 }
 
-// Kinds are what is known of categories.
+// Kinds are the settings of categories.
 type Kinds struct {
 	b      *base
 	store  *records.Store[storedKind]
@@ -55,7 +55,7 @@ func readKindID(id string) (account, category string) {
 	return account, category
 }
 
-// of returns the kinds of an account by category, as they were at most a second ago.
+// of returns an account's kinds by category, as they were at most a second ago.
 func (k *Kinds) of(ctx context.Context, account string) (map[string]*api.DigestKind, error) {
 	all, _, err := k.cached.Get(ctx, account, time.Now(), func(ctx context.Context) (map[string]*api.DigestKind,
 		bool, error) {
@@ -136,7 +136,7 @@ func (k *Kinds) check(ctx context.Context, in api.DigestKind) error {
 	return fault.InvalidFields(f)
 }
 
-// Update changes the fields of a kind that the patch has. What waits is planned anew as it comes due.
+// Update changes the fields of a kind that the patch has. Waiting events are planned again as they come due.
 func (k *Kinds) Update(ctx context.Context, bound, category string, p api.DigestKindPatch) (
 	api.DigestKindInfo, error) {
 	account, err := k.b.requestAccount(ctx, bound, p.Account)
@@ -161,7 +161,7 @@ func (k *Kinds) Update(ctx context.Context, bound, category string, p api.Digest
 	return k.Get(ctx, bound, api.DigestAccount{Account: account}, category)
 }
 
-// Get returns a kind. Unknown: NotFound.
+// Get returns a kind, or NotFound.
 func (k *Kinds) Get(ctx context.Context, bound string, q api.DigestAccount, category string) (
 	api.DigestKindInfo, error) {
 	account, err := k.b.requestAccount(ctx, bound, q.Account)
@@ -180,7 +180,7 @@ func shownKind(r *records.Record[storedKind]) api.DigestKindInfo {
 		Updated: r.Updated}
 }
 
-// Delete deletes a kind. Its events stay: their category has no title and no preference of its own any more.
+// Delete deletes a kind. Its events stay: their category then has no title and no preference.
 func (k *Kinds) Delete(ctx context.Context, bound string, q api.DigestAccount, category string) error {
 	account, err := k.b.requestAccount(ctx, bound, q.Account)
 	if err != nil {
@@ -189,7 +189,7 @@ func (k *Kinds) Delete(ctx context.Context, bound string, q api.DigestAccount, c
 	return k.store.Delete(ctx, kindID(account, category))
 }
 
-// Page returns a page of kinds: of one account, or of all.
+// Page returns a page of kinds of one account, or of all.
 func (k *Kinds) Page(ctx context.Context, bound string, q api.DigestKindQuery) (api.DigestKindPage, error) {
 	account := cmp.Or(q.Account, bound)
 	if bound != "" && account != bound {

@@ -38,7 +38,7 @@ func (b *bench) preferences(t *testing.T, recipient string) api.DigestPreference
 	return one.Preferences
 }
 
-// TestLeavingKeepsWhatIsRequired: a required category has the mode that it had, its own or that of the rest.
+// TestLeavingKeepsWhatIsRequired: a required category has the mode that it had, its own or the rest's.
 func TestLeavingKeepsWhatIsRequired(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -100,8 +100,7 @@ func TestReturningGivesDefaults(t *testing.T) {
 	}
 }
 
-// TestReadersHaveWhatTheyWereMailed: the page shows a category of which nothing waits any more, and which has
-// no kind.
+// TestReadersHaveWhatTheyWereMailed: the page shows a category without waiting events and without a kind.
 func TestReadersHaveWhatTheyWereMailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -130,7 +129,7 @@ func TestCategoriesWithoutAKindStayAfterLeaving(t *testing.T) {
 	if err := b.Leave(t.Context(), "default", "ann@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	b.settle(t) // what waited is dropped
+	b.settle(t) // waiting events are dropped
 	one, err := b.Reader(t.Context(), "", api.DigestAccount{}, "ann")
 	if err != nil || len(one.Choices) != 3 || one.Choices[0].Title != "Comment" ||
 		one.Choices[1].Title != "Like" ||

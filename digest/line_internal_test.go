@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// FuzzReadLine: a line that is read is written as it was meant, and what is no line is refused.
+// FuzzReadLine: a line that is read is written as it was meant, and other text is refused.
 func FuzzReadLine(f *testing.F) {
 	whole := line{returned: 1, id: "01234567890123456789", entityType: `a "post"`, entityID: `\3`,
 		at: 1795000000000, priority: 3, actorID: "u77", actorName: "Ann Smïth", title: "A walk by the lake",

@@ -14,23 +14,22 @@ import (
 	"github.com/postroom/postroom/internal/schedule"
 )
 
-// manner is how a run is mailed. It is stored as the run begins, so that a repetition makes the same
-// message.
+// manner is how a run is sent. It is stored as the run begins, so that a repetition makes the same message.
 type manner struct {
 	Lane     api.Lane          `json:"lane"`
-	Template string            `json:"template,omitempty"` // empty: the built-in mail
+	Template string            `json:"template,omitempty"` // if empty, the built-in mail
 	Listed   bool              `json:"listed,omitempty"`   // it has the list of digests, which readers may leave
-	Titles   map[string]string `json:"titles,omitempty"`   // of categories, in the language of the mail
+	Titles   map[string]string `json:"titles,omitempty"`   // categories' titles, in the language of the mail
 	Cap      int               `json:"cap"`
 	Category int               `json:"category"`
 	Feed     string            `json:"feed,omitempty"`
-	Thread   string            `json:"thread,omitempty"` // what its References name; empty: nothing
+	Thread   string            `json:"thread,omitempty"` // what its References name, or empty
 }
 
 // digestTemplate is the stored template that replaces the built-in mail of an account.
 const digestTemplate = "digest"
 
-// mannerOf returns how categories are mailed to a recipient now, for the record.
+// mannerOf returns how categories are sent to a recipient now, for the record.
 func (b *base) mannerOf(ctx context.Context, r *recipient, p planned, kinds map[string]*api.DigestKind) (
 	string, error) {
 	m := manner{Cap: b.opts.Cap, Category: b.opts.CapCategory,
@@ -57,8 +56,8 @@ func (b *base) mannerOf(ctx context.Context, r *recipient, p planned, kinds map[
 	return string(raw), err
 }
 
-// templateOf returns the stored template that categories are mailed by; empty: none, so by the built-in mail.
-// That of a kind is left out if it is gone.
+// templateOf returns the stored template for categories, or "" for the built-in mail. A kind's template is
+// left out if it is gone.
 func (b *base) templateOf(ctx context.Context, account string, categories []string,
 	kinds map[string]*api.DigestKind) (string, error) {
 	_, own, _ := b.opts.lane(categories, kinds)
@@ -73,13 +72,12 @@ func (b *base) templateOf(ctx context.Context, account string, categories []stri
 	return "", nil
 }
 
-// templateFaults begins the codes of faults of templates. After one, a run chooses its template again, as if
-// it began now: nothing was submitted that a repetition could differ from.
+// templateFaults begins the codes of template errors. After such an error, a run chooses its template again,
+// as if it began now: nothing was submitted that a repetition could differ from.
 const templateFaults = "Template"
 
-// thread returns the Message-ID that begins the conversation of a schedule. No such message exists:
-// programs join messages that refer to the same one (RFC 5322 section 3.6.4), and .invalid is nobody's
-// (RFC 2606).
+// thread returns the Message-ID that begins a schedule's conversation. No such message exists: programs join
+// messages that refer to the same one (RFC 5322 section 3.6.4), and no one owns .invalid (RFC 2606).
 func thread(k readerKey, schedule string) string {
 	return "<" + runID(k, schedule, "thread") + "@" + ListID(k.account) + ".invalid>"
 }
@@ -90,7 +88,7 @@ type made struct {
 	record  string
 }
 
-// mailOf makes the mail of a run of what it took. The same run makes the same mail.
+// mailOf makes a run's mail from the events it took. The same run makes the same mail.
 func (b *base) mailOf(r *run, taken lists) (made, error) {
 	d, packed, err := r.says(taken)
 	if err != nil {
@@ -149,8 +147,8 @@ func (b *base) write(r *run, d mail.Digest) (req api.SubmitRequest, _ error) {
 	return req, err
 }
 
-// mailKey is the idempotency key of the message of a run. That of a run which failed is blocked, so one that
-// is run again has another.
+// mailKey is the idempotency key of a run's message. A failed run's key is blocked, so a run that is repeated
+// has another.
 func (r *run) mailKey() string {
 	key := "digest/" + r.id
 	if r.retries > 0 {

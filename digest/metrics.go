@@ -14,7 +14,7 @@ import (
 
 // metrics counts events and runs. Without a registry it exports nothing.
 type metrics struct {
-	events   *prometheus.CounterVec // by what became of them
+	events   *prometheus.CounterVec // by result
 	runs     *prometheus.CounterVec // by state
 	rendered prometheus.Observer
 	planned  prometheus.Gauge
@@ -65,14 +65,14 @@ func (w *worker) measure(ctx context.Context) {
 	}
 }
 
-// State is what waits and works.
+// State counts waiting events and runs in progress.
 type State struct {
 	Planned int           // schedules for which something waits
 	Open    int           // runs at work
-	Late    time.Duration // of the oldest that is due; 0: none is
+	Late    time.Duration // delay of the oldest that is due; 0 if none is
 }
 
-// State returns what waits and works.
+// State returns the waiting events and the runs in progress.
 func (b *base) State(ctx context.Context) (s State, _ error) {
 	if any, err := b.DB.Looks().Any(ctx, shardKeys()...); err == nil && !any {
 		return s, nil

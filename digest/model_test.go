@@ -23,7 +23,7 @@ import (
 type lossy struct {
 	mu    sync.Mutex
 	dice  *rand.Rand
-	share float64 // of calls that fail; 0: none
+	share float64 // share of calls that fail; 0 if none
 }
 
 var errLost = errors.New("read tcp: i/o timeout")
@@ -83,7 +83,7 @@ type house struct {
 	net   *lossy
 	dice  *rand.Rand
 	given map[string]bool   // entities of events that were answered as waiting or immediate
-	tries []api.DigestEvent // of unknown result: they are sent again, under their keys
+	tries []api.DigestEvent // with unknown result: they are sent again, under their keys
 	n     int
 	daily bool     // readers want all of a day in a mail, and are far from UTC
 	odd   []string // what a reader must not see
@@ -157,7 +157,7 @@ func (h *house) choose(t testing.TB, who string) {
 	_, _ = h.Patch(t.Context(), "", who, req)
 }
 
-// send gives an event, or one again whose answer was lost; for nobody only those.
+// send gives an event, or one again whose answer was lost; for nobody only the latter.
 func (h *house) send(t testing.TB, who string) {
 	if who != "" && (len(h.tries) == 0 || h.dice.IntN(2) == 0) {
 		h.n++
@@ -195,7 +195,7 @@ func (h *house) play(t testing.TB, seed uint64) []string {
 	for len(h.tries) > 0 {
 		h.send(t, "")
 	}
-	for range 6 * 16 { // two weeks: what is weekly comes, also if this week had its mail
+	for range 6 * 16 { // two weeks: weekly mail comes, even if this week had its mail
 		h.Advance(4 * time.Hour)
 		h.settle(t)
 	}
@@ -231,7 +231,7 @@ func (h *house) judgeEvents(t testing.TB) {
 	}
 }
 
-// judgeRuns looks for two mails of one period, and for runs that never ended.
+// judgeRuns looks for two mails for one period, and for runs that never ended.
 func (h *house) judgeRuns(t testing.TB, who string) {
 	t.Helper()
 	byRun := map[string]api.SubmitRequest{}
@@ -283,10 +283,10 @@ func askedDay(t testing.TB, r api.DigestRun, tz string) string {
 	return r.Scheduled.In(zone).Format(time.DateOnly)
 }
 
-// TestEachEventIsMailedOnceWhateverIsLost plays random histories on the real scripts: replies of Redis are
+// TestEachEventIsMailedOnceWhateverIsLost plays random histories on the real scripts. Replies of Redis are
 // lost, submits fail before and after the outbox has the message, workers stop between any two steps, two
-// processes with different clocks work on the same, time passes, and readers change their minds. Each
-// event is in one mail, and a day has one mail of a schedule and of a category.
+// processes with different clocks work on the same, time passes, and readers change their minds. Each event
+// is in one mail, and a day has one mail for each schedule and category.
 func TestEachEventIsMailedOnceWhateverIsLost(t *testing.T) {
 	t.Parallel()
 	const histories = 12

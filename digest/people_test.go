@@ -19,8 +19,8 @@ func people(groups []api.DigestGroup) map[string]int {
 	return all
 }
 
-// TestEveryoneIsCountedOnce: the preview, the mail and the run of all that waits count each person once in a
-// line, however many of its events are kept one by one or urgent.
+// TestEveryoneIsCountedOnce: the preview, the mail and the run count each person once in a line. It doesn't
+// matter how many of the person's events are kept individually or urgent.
 func TestEveryoneIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	var some []api.DigestEvent
@@ -111,7 +111,7 @@ func TestPeopleAreCountedAgainAfterTheirEventsWereRemoved(t *testing.T) {
 	}
 }
 
-// TestPeopleOfAFailedRunAreCountedOnce: they come back into the next mail, beside events that came meanwhile.
+// TestPeopleOfAFailedRunAreCountedOnce: they come back into the next mail, together with new events.
 func TestPeopleOfAFailedRunAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []int{1, 4, 1000} {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A plan decides when mail of a recipient is due. It is pure: time and what is known of the recipient are
-// given.
+// A plan decides when a recipient's mail is due. It is pure: time and recipient are given.
 
 // stagger returns by how much the mail of a recipient is later than the time of its schedules.
 func (o Options) stagger(k readerKey) time.Duration {
@@ -29,7 +28,7 @@ func (o Options) due(r *recipient, at time.Time) time.Time {
 	return o.awake(r, at.Add(stagger), stagger)
 }
 
-// awake returns at, or the first time after it at which a recipient may be mailed.
+// awake returns at, or the first time after it at which a recipient may get mail.
 func (o Options) awake(r *recipient, at time.Time, stagger time.Duration) time.Time {
 	if at.Before(r.paused) {
 		at = r.paused
@@ -46,8 +45,8 @@ func (o Options) awake(r *recipient, at time.Time, stagger time.Duration) time.T
 	return r.quiet.End(at, r.zone)
 }
 
-// mayMail returns when a recipient may be mailed by a schedule: now, or when quiet hours or the pause end.
-// Mail that is late is late by them too. Urgent mail heeds the pause only.
+// mayMail returns when a schedule may send to a recipient: now, or when quiet hours or the pause end. Late
+// mail waits for them too. Urgent mail waits for the end of a pause only.
 func (o Options) mayMail(r *recipient, schedule string, now time.Time) time.Time {
 	if schedule != urgentSchedule {
 		return o.awake(r, now, o.stagger(r.readerKey))
@@ -99,7 +98,7 @@ func (o Options) from(r *recipient, now time.Time) time.Time {
 }
 
 // newest returns the last period of a cadence that is due at or before now and comes after the period last.
-// since is when it was due first; before, none is looked for. ok is false if none is due.
+// since is when it was due first; it looks for none before that. ok is false if none is due.
 func (o Options) newest(r *recipient, c cadence, last string, since, now time.Time) (p period, ok bool) {
 	span := min(c.Span(), mostSpan)
 	late := 2*o.Stagger + r.quiet.Longest() + time.Hour
@@ -122,7 +121,7 @@ func (o Options) newest(r *recipient, c cadence, last string, since, now time.Ti
 	}
 }
 
-// soon returns when immediate mail is due that comes now: at once, or when the gap after the last ends.
+// soon returns when immediate mail that comes now is due: immediately, or when the gap after the last ends.
 func (o Options) soon(r *recipient, gap time.Duration, last, now time.Time) time.Time {
 	return o.awake(r, afterGap(gap, last, now), o.stagger(r.readerKey))
 }

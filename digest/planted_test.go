@@ -39,7 +39,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		name, found string
 		from        uint64                      // the first history to play: those before it don't find the fault
-		parts       func(*house, *digest.Parts) // of both processes
+		parts       func(*house, *digest.Parts) // of both processes' parts
 		plant       func(*digest.Digests)
 		scripts     func() (restore func())
 	}{

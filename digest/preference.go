@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/internal/schedule"
 )
 
-// The modes of preferences that are no cadences.
+// The modes of preferences that aren't cadences.
 const (
 	immediate = "immediate"
 	off       = "off"
@@ -20,13 +20,13 @@ const (
 
 // Schedules that no preference makes.
 const (
-	urgentSchedule  = "urgent"  // events of priority urgent, at once
+	urgentSchedule  = "urgent"  // events of priority urgent, immediately
 	nowSchedule     = "now"     // somebody asked for a mail now
 	addressSchedule = "address" // events of a recipient without an address, which are given up
 	recheck         = "recheck" // events that returned, to be planned
 )
 
-// rest stands for the categories that have no preference of their own.
+// rest stands for the categories without their own preference.
 const rest = "*"
 
 // cadence is a preference as it is used.
@@ -169,8 +169,8 @@ func quietOf(list []api.DigestQuiet) (schedule.Quiet, []fault.Field) {
 	return quiet, f
 }
 
-// preference returns what a recipient wants of a category: its own preference of the category, its own of the
-// rest, that of the kind, or the default. A kind that is required is not off.
+// preference returns what a recipient wants from a category: its preference for the category, for the rest,
+// the kind's, or the default. A required kind is not off.
 func (o Options) preference(r *recipient, category string, k *api.DigestKind) api.DigestPreference {
 	all := []api.DigestPreference{}
 	for _, name := range []string{category, rest} {
@@ -190,18 +190,18 @@ func (o Options) preference(r *recipient, category string, k *api.DigestKind) ap
 	return api.DigestPreference{Mode: string(schedule.Daily)}
 }
 
-// isOff reports whether a recipient turned a category off, which that of a required kind isn't for that.
+// isOff reports whether a recipient turned a category off. Turning a required kind off has no effect.
 func (r *recipient) isOff(category string) bool {
 	p, own := r.preferences[category]
 	return own && p.Mode == off || !own && r.preferences[rest].Mode == off
 }
 
-// standard is the preference of those who have none.
+// standard is the preference of recipients without one.
 func (o Options) standard() api.DigestPreference {
 	return api.DigestPreference{Mode: cmp.Or(o.Mode, string(schedule.Daily))}
 }
 
-// wanted is preference, as it is used. What can't be used, as after a change of the settings, is daily.
+// wanted is preference as it is used. An unusable one, as after a change of settings, is daily.
 func (o Options) wanted(r *recipient, category string, k *api.DigestKind) cadence {
 	c, wrong := o.cadenceOf(o.preference(r, category, k), "")
 	if wrong != nil {

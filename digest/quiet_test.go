@@ -10,9 +10,9 @@ import (
 	"github.com/postroom/postroom/digest"
 )
 
-// TestQuietHoursBeginBeforeTheWorkerComes: mail that was due before quiet hours, at once or by a schedule,
-// waits for their end if nobody handed it to the outbox by then. So does a second attempt. The period is
-// that of before.
+// TestQuietHoursBeginBeforeTheWorkerComes: mail that was due before quiet hours, immediately or by a
+// schedule, waits for their end if no worker passed it to the outbox by then. So does a second attempt. The
+// period stays the one before.
 func TestQuietHoursBeginBeforeTheWorkerComes(t *testing.T) {
 	t.Parallel()
 	day := func(hour, minute int) time.Time { return time.Date(2030, 1, 2, hour, minute, 0, 0, time.UTC) }

@@ -14,8 +14,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// tally remembers how many events of each account wait, for the quota. Counting reads all recipients of the
-// account, so a count is good for ten times as long as it took. Events that are added meanwhile count, too.
+// tally remembers how many events of each account wait, for the quota. Counting reads all of the account's
+// recipients, so a count is good for ten times as long as it took. Events added in between count too.
 type tally struct {
 	mu       sync.Mutex
 	accounts map[string]*counted
@@ -29,8 +29,8 @@ type counted struct {
 // mostCounted is how many accounts are remembered.
 const mostCounted = 10_000
 
-// admit asks whether the quota of an account has room for more events, and counts them if it has. Processes
-// count for themselves: together they may exceed a quota by what they add while a count is good.
+// admit reports whether the account's quota has room for more events, and counts them if it has. Processes
+// count separately: together they may exceed a quota by the events that they add while a count is good.
 func (r *Recipients) admit(ctx context.Context, account string, more int) error {
 	if r.Room == nil {
 		return nil
@@ -104,7 +104,7 @@ func (r *Recipients) waitingOf(ctx context.Context, account string, ids []string
 		return 0, err
 	}
 	for i := range lens {
-		n, _ := older[i].Int() // 0: there are none
+		n, _ := older[i].Int() // 0 if there are none
 		total += n + int(lens[i].Val())
 	}
 	return total, nil

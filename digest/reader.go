@@ -15,24 +15,24 @@ import (
 // Reader is a recipient as a page shows it, on which readers choose themselves.
 type Reader struct {
 	Recipient string // id
-	Name      string // empty: not known
+	Name      string // empty if not known
 	TZ        string // time zone that is used
 	Zone      *time.Location
 	Choices   []Choice // by category; the last is of all others
 }
 
-// Choice is what a reader has of a category.
+// Choice is a reader's setting for a category.
 type Choice struct {
 	Category string // * stands for all others
-	Title    string // of its kind; the category if it has none
+	Title    string // its kind's; the category if it has none
 	Required bool   // it can't be off
-	// Preference is that which is used. Its hour, minute, weekdays and day are set for every mode: with them
-	// begins a change to a mode that needs them.
+	// Preference is the one that is used. Its hour, minute, weekdays and day are set for every mode, as defaults
+	// for a change to a mode that needs them.
 	Preference api.DigestPreference
 	Own        bool        // the recipient has it for this category itself
 	Words      string      // the preference as a part of a sentence, such as: every day at 08:00
-	Times      []time.Time // the next three times at which events would be mailed; one if at once, none if never
-	Next       time.Time   // when an event that comes now would be mailed; zero: never
+	Times      []time.Time // the next three times when events would be sent; one if immediately, none if never
+	Next       time.Time   // when an event that comes now would be sent; zero means never
 	Now        bool        // that is at once
 }
 
@@ -54,7 +54,7 @@ func (r *Recipients) Readers(ctx context.Context, account, address, tag string) 
 	return all, nil
 }
 
-// Reader returns one recipient, with titles in its own language. Unknown: NotFound.
+// Reader returns one recipient, with titles in its own language, or NotFound.
 func (r *Recipients) Reader(ctx context.Context, bound string, q api.DigestAccount, id string) (Reader,
 	error) {
 	one, err := r.find(ctx, bound, q.Account, id)
@@ -75,8 +75,8 @@ func (o Options) reader(one *recipient, kinds map[string]*api.DigestKind, tag st
 	return reader
 }
 
-// Words returns a preference as a part of a sentence, such as: every day at 08:00. What can't be used has its
-// mode only.
+// Words returns a preference as a part of a sentence, such as: every day at 08:00. An unusable preference has
+// its mode only.
 func (r *Recipients) Words(p api.DigestPreference) string {
 	c, wrong := r.opts.cadenceOf(p, "")
 	if wrong != nil {
@@ -135,7 +135,7 @@ func (o Options) choice(r *recipient, category string, k *api.DigestKind, tag st
 	return one
 }
 
-// timesOf returns the next times at which a category is mailed by a cadence.
+// timesOf returns the next times at which a cadence sends a category.
 func (o Options) timesOf(r *recipient, c cadence, category string, now time.Time) (times []time.Time) {
 	switch c.mode {
 	case off:

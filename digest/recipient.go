@@ -17,11 +17,11 @@ import (
 // recipient is a reader as it is stored.
 type recipient struct {
 	readerKey
-	version                 string // empty: there is none yet
+	version                 string // empty if there is none yet
 	email, name, locale, tz string
 	preferences             map[string]api.DigestPreference
 	quietHours              []api.DigestQuiet
-	paused                  time.Time // nothing is mailed before; zero: not paused
+	paused                  time.Time // nothing is sent before; zero if not paused
 	created, updated        time.Time
 
 	lasts      map[string]string // last period by mode and category, as the fields last:…
@@ -94,13 +94,13 @@ func (r *recipient) settle() {
 // last returns the last period that a category had in a mode.
 func (r *recipient) last(mode, category string) string { return r.lasts[mode+":"+category] }
 
-// lastMail returns when a category was mailed at once; zero: never.
+// lastMail returns when a category was last sent immediately; zero means never.
 func (r *recipient) lastMail(category string) time.Time {
 	at, _ := time.Parse(instant, r.last(immediate, category))
 	return at
 }
 
-// fill sets what is not known yet.
+// fill sets fields that are not known yet.
 func (r *recipient) fill(email, name, locale, tz string) {
 	r.email, r.name, r.locale = cmp.Or(r.email, email), cmp.Or(r.name, name), cmp.Or(r.locale, locale)
 	if r.tz == "" && tz != "" {
@@ -214,7 +214,7 @@ func (o Options) unwanted(r *recipient, kinds map[string]*api.DigestKind) (all [
 	return all
 }
 
-// members returns the members of due that may be of a recipient, but those of old schedules.
+// members returns the members of due that a recipient may have, except for old schedules.
 func (o Options) members(r *recipient, kinds map[string]*api.DigestKind) []string {
 	all := []string{entry{r.readerKey, addressSchedule}.member(), entry{r.readerKey, recheck}.member(),
 		entry{r.readerKey, off}.member()}

@@ -23,7 +23,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Get returns a recipient with its next times and what waits. Unknown: NotFound.
+// Get returns a recipient with its next times and waiting events, or NotFound.
 func (r *Recipients) Get(ctx context.Context, bound string, q api.DigestAccount, id string) (
 	api.DigestRecipient, error) {
 	found, err := r.find(ctx, bound, q.Account, id)
@@ -33,7 +33,7 @@ func (r *Recipients) Get(ctx context.Context, bound string, q api.DigestAccount,
 	return r.show(ctx, found)
 }
 
-// find returns a recipient. Unknown: NotFound.
+// find returns a recipient, or NotFound.
 func (r *Recipients) find(ctx context.Context, bound, account, id string) (*recipient, error) {
 	account, err := r.requestAccount(ctx, bound, account)
 	if err != nil {
@@ -63,8 +63,8 @@ func (r *Recipients) Put(ctx context.Context, bound, id string, req api.DigestRe
 	return r.write(ctx, bound, id, req, true)
 }
 
-// Patch changes a recipient: the preferences of the categories that it names, null removes one. Unknown:
-// NotFound.
+// Patch changes a recipient: the preferences of the categories that it names, null removes one. It returns
+// NotFound for an unknown recipient.
 func (r *Recipients) Patch(ctx context.Context, bound, id string, req api.DigestRecipientRequest) (
 	api.DigestRecipient, error) {
 	shown, _, err := r.write(ctx, bound, id, req, false)
@@ -196,7 +196,7 @@ func (r *recipient) apply(req api.DigestRecipientRequest, whole bool) error {
 	return nil
 }
 
-// change replaces a recipient by what edit makes of it, and plans what waits anew. edit is called again if
+// change replaces a recipient by edit's result, and plans its waiting events again. edit is called again if
 // another change comes first; nil changes nothing but the plan.
 func (r *base) change(ctx context.Context, k readerKey, edit func(*recipient) error) (*recipient, error) {
 	kinds, err := r.kinds.of(ctx, k.account)
@@ -286,7 +286,7 @@ func (r *base) finishing(ctx context.Context, old, next *recipient, kinds map[st
 	return nil
 }
 
-// dueOf returns when schedules of a recipient are due. Those that are not planned are absent.
+// dueOf returns when a recipient's schedules are due, except for unplanned schedules.
 func (r *base) dueOf(ctx context.Context, k readerKey, schedules []string) (map[string]time.Time, error) {
 	due := map[string]time.Time{}
 	if len(schedules) == 0 {

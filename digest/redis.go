@@ -23,7 +23,7 @@ func (k readerKey) shard() int { return redisdb.PartitionFor(k.account+"\x00"+k.
 
 func (k readerKey) key() string { return redisdb.Key(k.shard(), "digest-recipient", k.account, k.id) }
 
-// events is the key of the events of a category that wait. Urgent ones have a list of their own.
+// events is the key of a category's waiting events. Urgent events have their own list.
 func (k readerKey) events(category string) string {
 	return redisdb.Key(k.shard(), "digest-events", k.account, url.QueryEscape(category), k.id)
 }
@@ -38,15 +38,15 @@ func (k readerKey) runs() string {
 
 func (k readerKey) String() string { return fmt.Sprintf("recipient %q of account %q", k.id, k.account) }
 
-// recipientsKey is the key of the index of the recipients of an account in a shard.
+// recipientsKey is the key of the index of an account's recipients in a shard.
 func recipientsKey(shard int, account string) string {
 	return redisdb.Key(shard, "digest-recipients", account)
 }
 
-// runsKey is the key of the index of the runs of an account in a shard. The state follows.
+// runsKey is the key of the index of an account's runs in a shard. The state follows.
 func runsKey(shard int, account string) string { return redisdb.Key(shard, "digest-runs", account) }
 
-// shardKeys returns the keys of which one exists while any digest is planned or made.
+// shardKeys returns the keys. One of them exists while any digest is planned or made.
 func shardKeys() (keys []string) {
 	for shard := range shards {
 		keys = append(keys, dueKey(shard), openKey(shard))
@@ -64,7 +64,7 @@ func runKey(id string) (key string, ok bool) {
 	return redisdb.Key(shard, "digest-run", id), ok
 }
 
-// takenKey is the key of the events of a run that were in its category number i.
+// takenKey is the key of the events that a run took from its category number i.
 func takenKey(id string, i int) string {
 	shard, _ := shardOfRun(id)
 	return redisdb.Key(shard, "digest-taken", id, strconv.Itoa(i))
@@ -116,7 +116,7 @@ type held struct {
 	fence  string
 }
 
-// run returns the id of the run that is held; empty: it has none yet.
+// run returns the id of the run that is held; empty if it has none yet.
 func (h held) run() string {
 	id, ok := strings.CutPrefix(h.member, "run ")
 	if !ok {
@@ -125,7 +125,7 @@ func (h held) run() string {
 	return id
 }
 
-// entry returns what is due, and since when.
+// entry returns the due entry, and since when it is due.
 func (h held) entry() (e entry, due time.Time, ok bool) {
 	at, member, _ := strings.Cut(h.member, " ")
 	e, ok = readEntry(member)

@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Runs are the mails of all schedules.
+// Runs are the emails of all schedules.
 type Runs struct{ *base }
 
 // run is a run as it is stored.
@@ -37,9 +37,9 @@ type run struct {
 	manner           manner
 	email, name      string
 	locale, tz       string
-	groups           string // what it said, as writeGroups does
+	groups           string // its content, as writeGroups writes it
 	returned         int    // events that went back, after it failed
-	dropped          int    // and those that did not
+	dropped          int    // and the ones that did not
 }
 
 func readRun(id string, from map[string]string) *run {
@@ -68,7 +68,7 @@ func (b *Runs) find(ctx context.Context, bound, id string) (*run, error) {
 	return r, err
 }
 
-// findBegun returns a run with what it took, which is in so many lists at most. Unknown: NotFound.
+// findBegun returns a run with the events it took, which are in at most most lists, or NotFound.
 func (b *Runs) findBegun(ctx context.Context, id string, most int) (*run, lists, error) {
 	key, ok := runKey(id)
 	if !ok {
@@ -90,7 +90,7 @@ func unknownRun(id string) error {
 	return fault.New(fault.NotFound, "DigestRunNotFound", "There is no run %q of digests", id)
 }
 
-// open makes the run of a plan and works on it. again is true if the recipient was changed meanwhile.
+// open makes a plan's run and works on it. again is true if the recipient was changed in between.
 func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now time.Time) (
 	again bool, _ error) {
 	scheduled := p.due
@@ -106,7 +106,7 @@ func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now 
 		return false, nil
 	case "CHANGED":
 		return true, nil
-	case "AGAIN": // what came since that run began is looked at again
+	case "AGAIN": // events that came since that run began are looked at again
 		return w.replan(ctx, h, r, p.schedule, now.Add(time.Second))
 	}
 	next := held{h.shard, "run " + id, answer.Fence}
@@ -118,7 +118,7 @@ func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now 
 	return false, w.finish(ctx, next, begun, taken)
 }
 
-// since returns when what is held was due.
+// since returns when it was due.
 func (h held) since(now time.Time) time.Time {
 	if _, due, ok := h.entry(); ok && !due.IsZero() {
 		return due
@@ -177,7 +177,7 @@ func (b *base) begin(ctx context.Context, member, fence string, r *recipient, p 
 	return id, answer, redisdb.Failed(err, "begin the digest of %s", r.readerKey)
 }
 
-// whyNot returns why a recipient is not mailed about categories; empty: it is.
+// whyNot returns why a recipient gets no mail about categories, or "".
 func (b *base) whyNot(ctx context.Context, r *recipient, categories []string) (string, error) {
 	if r.email == "" {
 		return noAddress, nil
@@ -194,7 +194,7 @@ func (b *base) whyNot(ctx context.Context, r *recipient, categories []string) (s
 	return reasons[0], nil
 }
 
-// finish makes the mail of a run of what it took, and hands it to the outbox. Each step may be repeated.
+// finish makes a run's mail from the events it took, and passes it to the outbox. Each step may be repeated.
 func (w *worker) finish(ctx context.Context, h held, r *run, taken lists) error {
 	switch r.state {
 	case api.DigestSkipped:
@@ -214,7 +214,7 @@ func (w *worker) finish(ctx context.Context, h held, r *run, taken lists) error 
 		return w.failed(ctx, h, r, mail, err)
 	case answer.NoneQueued():
 		held, err := w.closed(ctx, h, r, closing{state: api.DigestSkipped, reason: "suppressed", open: true})
-		if err != nil || !held { // as its recipient was erased meanwhile, of whom nothing is told
+		if err != nil || !held { // an erased recipient, for example, is not reported
 			return err
 		}
 		return w.skip(ctx, h, r, "suppressed")
@@ -229,7 +229,7 @@ func (w *worker) submitted(ctx context.Context, h held, r *run, mail made, queue
 	return w.close(ctx, h, r, closing{state: api.DigestSubmitted, queueID: queueID, groups: mail.record})
 }
 
-// skip tells that nobody is mailed.
+// skip reports that no mail is sent.
 func (w *worker) skip(ctx context.Context, h held, r *run, reason string) error {
 	r.state, r.reason = api.DigestSkipped, reason
 	if err := w.emit(ctx, r); err != nil {
@@ -243,7 +243,7 @@ func (w *worker) skip(ctx context.Context, h held, r *run, reason string) error 
 type closing struct {
 	state, reason, queueID, groups string
 	again                          time.Time // without a state
-	unspent                        bool      // this was no attempt
+	unspent                        bool      // this doesn't count as an attempt
 	open                           bool      // something is left to do about its state
 }
 
@@ -303,7 +303,7 @@ func takenKeys(id string, n int) []string {
 	return keys
 }
 
-// waiting returns the groups of what waits for a recipient, ranked.
+// waiting returns the groups of a recipient's waiting events, ranked.
 func (b *base) waiting(ctx context.Context, r *recipient) ([]*group, error) {
 	keys := make([]string, len(r.categories))
 	for i, category := range r.categories {
@@ -317,8 +317,8 @@ func (b *base) waiting(ctx context.Context, r *recipient) ([]*group, error) {
 	return all, err
 }
 
-// groups returns the groups in the lists of categories, ranked, and the ids of their events, except for those
-// beyond digest.keep.
+// groups returns the groups in the lists of categories, ranked, and the ids of their events, except for
+// events beyond digest.keep.
 func (l lists) groups(categories []string) ([]*group, []string, error) {
 	g := gathered{byName: map[string]*group{}, seen: map[string]bool{}}
 	for i, listed := range categories {
@@ -338,8 +338,8 @@ func (l lists) groups(categories []string) ([]*group, []string, error) {
 type gathered struct {
 	all    []*group
 	byName map[string]*group
-	ids    []string        // of events
-	seen   map[string]bool // actors, each after its category and its group: nobody is counted twice in a group
+	ids    []string        // the events' ids
+	seen   map[string]bool // actors, each after its category and its group: each counts once in a group
 }
 
 func (g *gathered) add(one *group) {
@@ -407,7 +407,7 @@ func (g *group) join(later *group) {
 	g.different += later.different
 }
 
-// record is what a run keeps of what it said.
+// record is what a run keeps of its content.
 type record struct {
 	Groups []api.DigestGroup `json:"groups"`
 	Events []string          `json:"events"` // ids, the newest of them

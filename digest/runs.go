@@ -26,7 +26,7 @@ import (
 var states = []string{api.DigestPending, api.DigestProcessing, api.DigestSubmitted, api.DigestSent,
 	api.DigestFailed, api.DigestSkipped}
 
-// Get returns a run with its groups. Unknown: NotFound.
+// Get returns a run with its groups, or NotFound.
 func (b *Runs) Get(ctx context.Context, bound, id string) (api.DigestRun, error) {
 	r, err := b.find(ctx, bound, id)
 	if err != nil {
@@ -38,7 +38,7 @@ func (b *Runs) Get(ctx context.Context, bound, id string) (api.DigestRun, error)
 		return shown, err
 	}
 	shown.Groups, shown.EventIDs = kept.Groups, kept.Events
-	if r.groups == "" { // it was not mailed yet, or failed
+	if r.groups == "" { // it was not sent yet, or failed
 		taken, err := b.taken(ctx, r)
 		if err != nil {
 			return shown, err
@@ -53,7 +53,7 @@ func (b *Runs) Get(ctx context.Context, bound, id string) (api.DigestRun, error)
 	return shown, nil
 }
 
-// List returns runs, the newest first: of a recipient, or of an account. The cursor is a time.
+// List returns a recipient's or an account's runs, newest first. The cursor is a time.
 func (b *Runs) List(ctx context.Context, bound string, q api.DigestRunQuery) (api.DigestRunPage, error) {
 	page := api.DigestRunPage{Runs: []api.DigestRun{}}
 	account, err := b.requestAccount(ctx, bound, q.Account)
@@ -108,7 +108,7 @@ func (b *Runs) listed(ctx context.Context, account string, q api.DigestRunQuery,
 	switch {
 	case q.Recipient != "":
 		keys = []string{readerKey{account, q.Recipient}.runs()}
-		by.Count = 0 // those of a recipient are few, and of several states
+		by.Count = 0 // a recipient has few, in several states
 	default:
 		for shard := range shards {
 			for _, state := range states {
@@ -167,8 +167,8 @@ func (b *Runs) Retry(ctx context.Context, bound, id string) (api.DigestRun, erro
 	return b.Get(ctx, bound, id)
 }
 
-// Send mails everything that waits for a recipient now, in a run of its own. Without an address it is a
-// Conflict: a run would drop the events, which wait for one.
+// Send sends a recipient everything that waits now, in its own run. Without an address it returns a Conflict:
+// a run would drop the events, which wait for one.
 func (r *Recipients) Send(ctx context.Context, bound string, q api.DigestAccount, id string) (
 	answer api.DigestSendAnswer, _ error) {
 	for range mostTries {
@@ -228,7 +228,7 @@ func (r *Recipients) Preview(ctx context.Context, bound string, q api.DigestAcco
 	return r.previewOf(ctx, readRun("preview", fields), all, preview)
 }
 
-// dueNext returns when the next mail of a recipient is due; nil: nothing waits.
+// dueNext returns when a recipient's next mail is due, or nil if nothing waits.
 func (b *base) dueNext(ctx context.Context, one *recipient) (*time.Time, error) {
 	kinds, err := b.kinds.of(ctx, one.account)
 	if err != nil {
@@ -260,7 +260,7 @@ func (b *base) dueNext(ctx context.Context, one *recipient) (*time.Time, error) 
 	return first, nil
 }
 
-// nobody is mailed in a preview for a recipient without an address (RFC 2606 section 2).
+// nobody is the address in a preview for a recipient without one (RFC 2606 section 2).
 const nobody = "nobody@example.invalid"
 
 // previewOf writes the mail of groups.

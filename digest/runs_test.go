@@ -24,7 +24,7 @@ func (b *bench) morning(t testing.TB) {
 	b.settle(t)
 }
 
-// TestEachEventIsInOneMail: what comes after a run began is in the next one.
+// TestEachEventIsInOneMail: an event that comes after a run began is in the next one.
 func TestEachEventIsInOneMail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -137,8 +137,8 @@ func TestCountsAreExactBeyondKeep(t *testing.T) {
 	}
 }
 
-// TestTenThousandEventsOfOneLine, and one more, about one thing and about thousands: counts and rest are
-// exact.
+// TestTenThousandEventsOfOneLine, and one more, about one thing and about thousands: counts and the remainder
+// are exact.
 func TestTenThousandEventsOfOneLine(t *testing.T) {
 	t.Parallel()
 	const n = 10_001
@@ -225,7 +225,7 @@ func TestEmptyIsSkipped(t *testing.T) {
 	}
 }
 
-// TestImmediateGathers: the first at once, what follows within the gap at its end.
+// TestImmediateGathers: the first immediately, events within the gap at its end.
 func TestImmediateGathers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -337,7 +337,7 @@ func TestAFailedRunReturnsItsEventsOnce(t *testing.T) {
 	}
 }
 
-// TestWithoutAnAddressEventsWait for a day, and are told then.
+// TestWithoutAnAddressEventsWait for a day, and are then reported.
 func TestWithoutAnAddressEventsWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -436,7 +436,7 @@ func TestPausedUntil(t *testing.T) {
 	}
 }
 
-// TestSendNow mails what waits, in a run of its own.
+// TestSendNow sends all waiting events, in a separate run.
 func TestSendNow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/digest"
 )
 
-// The scenarios are what digests of other programs are reported to do wrong. Each tells what theirs does by
-// its documents, its source or its reports, and shows what ours does.
+// The scenarios are errors that are reported for digests of other programs. Each describes theirs by its
+// documents, its source or its reports, and shows ours.
 
 // said returns the entities of each mail, in order.
 func (b *bench) said(t testing.TB) (all [][]string) {
@@ -83,8 +83,8 @@ func TestSentryAddDuringADigest(t *testing.T) {
 	}
 }
 
-// TestSentryWorkerDeadAfterItsSnapshot: records of Sentry expire, by default after an hour, whether they
-// were sent or not. A snapshot of ours has no lifetime: the run goes on after days, and says the same.
+// TestSentryWorkerDeadAfterItsSnapshot: Sentry's records expire, by default after an hour, whether they were
+// sent or not. Our snapshots have no lifetime: the run continues after days, with the same content.
 func TestSentryWorkerDeadAfterItsSnapshot(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -136,9 +136,9 @@ func (b *bench) keys(t testing.TB, pattern string) []string {
 	return keys
 }
 
-// TestSchedulerAwayForTwoHours: where a timer compares the hour of the clock with that of the schedule, a
-// scheduler that was away over that hour sends nothing on that day, and one that comes back twice within it
-// sends twice. Ours sends one mail when it comes back, of the day that was asked for.
+// TestSchedulerAwayForTwoHours: other schedulers compare the hour of the clock with the schedule's. One that
+// was away over that hour sends nothing on that day, and one that comes back twice within it sends twice.
+// Ours sends one mail when it comes back, for the requested day.
 func TestSchedulerAwayForTwoHours(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -208,7 +208,7 @@ func TestAWeeklyDigestThatFails(t *testing.T) {
 	b.add(t, about("ann", "2", "Bo"))
 	b.Advance(7 * 24 * time.Hour)
 	b.settle(t)
-	// The event of the first week was returned once, failed again, and was told as dropped.
+	// The event of the first week was returned once, failed again, and was reported as dropped.
 	if diff := cmp.Diff([][]string{{"2"}}, b.said(t)); diff != "" {
 		t.Errorf("mails (-want +got):\n%s", diff)
 	}
@@ -217,9 +217,9 @@ func TestAWeeklyDigestThatFails(t *testing.T) {
 	}
 }
 
-// TestOldEventsAreNotMailedAgain: where a digest asks for what came in the last day, a queue that was
-// stuck and then runs every waiting job mails the same things several times. Ours mails each event once,
-// in one mail for all that was missed.
+// TestOldEventsAreNotMailedAgain: if a digest asks for the last day's events, a queue that was stuck and then
+// runs every waiting job sends the same things several times. Ours sends each event once, in one mail for all
+// that was missed.
 func TestOldEventsAreNotMailedAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -240,8 +240,8 @@ func TestOldEventsAreNotMailedAgain(t *testing.T) {
 	}
 }
 
-// TestFridayIsNotSaturday: a cron of working days in UTC mailed readers far from it on their Saturday
-// (daily.dev, issue 1768). The days of ours are those of the reader.
+// TestFridayIsNotSaturday: a cron of working days in UTC sent readers far from it mail on their Saturday
+// (daily.dev, issue 1768). Our days are the reader's.
 func TestFridayIsNotSaturday(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

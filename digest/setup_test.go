@@ -35,14 +35,14 @@ type bench struct {
 	stopped *suppression.Store
 }
 
-// mails is an outbox that accepts each idempotency key once, and messages without one always.
+// mails is an outbox that accepts each idempotency key once, and messages without a key always.
 type mails struct {
 	mu    sync.Mutex
 	list  []api.SubmitRequest
 	byKey map[string]int
-	fail  error      // of the next submits
+	fail  error      // the next submits'
 	mute  bool       // the next submits are accepted, and their answers lost
-	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil: none
+	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil if none
 	dead  map[string]bool
 	held  map[string]bool // keys that are blocked
 }
@@ -156,7 +156,7 @@ func (b *bench) remake(t testing.TB, parts digest.Parts, change ...func(*digest.
 	}
 }
 
-// parts are those of Digests for a bench.
+// parts returns a bench's Parts.
 func (b *bench) parts() digest.Parts {
 	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: b.mails.submit,
 		Accepted: b.mails.accepted, BlockKey: b.mails.blockKey, DeleteDeadLetter: b.mails.delete,

@@ -20,7 +20,7 @@ import (
 	"github.com/postroom/postroom/internal/schedule"
 )
 
-// nextTimes is how many times to come are told, and the first one of each schedule besides.
+// nextTimes is how many coming times are shown, in addition to the first one of each schedule.
 const nextTimes = 3
 
 // show returns a recipient as the API shows it.
@@ -60,7 +60,7 @@ func (r *Recipients) show(ctx context.Context, one *recipient) (api.DigestRecipi
 	return shown, nil
 }
 
-// nextOf returns the next times at which events that come now would be mailed.
+// nextOf returns the next times at which events that come now would be sent.
 func (o Options) nextOf(r *recipient, kinds map[string]*api.DigestKind, now time.Time) []api.DigestNext {
 	names := map[string]bool{rest: true}
 	for category := range r.preferences {
@@ -119,7 +119,7 @@ func (b *base) counts(ctx context.Context, one *recipient) (map[string]int, erro
 		return nil, redisdb.Failed(err, "count the events of %s", one.readerKey)
 	}
 	for i, category := range one.categories {
-		n, _ := older[i].Int() // 0: there are none
+		n, _ := older[i].Int() // 0 if there are none
 		if n += int(lens[i].Val()); n > 0 {
 			counts[strings.TrimPrefix(category, urgentCategory)] += n
 		}
@@ -127,10 +127,10 @@ func (b *base) counts(ctx context.Context, one *recipient) (map[string]int, erro
 	return counts, nil
 }
 
-// olderPart ends the key of the groups of older events.
+// olderPart ends the key of older events' groups.
 const olderPart = ":older"
 
-// Waiting returns the events of a recipient that are not mailed yet, oldest first.
+// Waiting returns a recipient's events that are not sent yet, oldest first.
 func (r *Recipients) Waiting(ctx context.Context, bound string, q api.DigestAccount, id string) (
 	api.DigestWaiting, error) {
 	answer := api.DigestWaiting{Events: []api.DigestWaitingEvent{}}
@@ -163,8 +163,8 @@ func (r *Recipients) Waiting(ctx context.Context, bound string, q api.DigestAcco
 // mostRemovals is how many recipients one removal may name.
 const mostRemovals = 100
 
-// Remove deletes events that are not mailed yet: that of a key, or those about an entity. By key it finds the
-// newest digest.keep events of a category.
+// Remove deletes events that are not sent yet: a key's event, or all events about an entity. By key it finds
+// the newest digest.keep events of a category.
 func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEventRemoval) (
 	answer api.DigestEventsDeleted, _ error) {
 	var f fault.Fields
@@ -264,7 +264,7 @@ func (r *Recipients) Times(req api.DigestTimesRequest) (api.DigestTimes, error) 
 		if !ok {
 			break
 		}
-		if newest, ok := o.newest(one, c, last, p.due, p.due); ok { // of several that quiet hours move to their end
+		if newest, ok := o.newest(one, c, last, p.due, p.due); ok { // if quiet hours move several to their end
 			p.id = newest.id
 		}
 		answer.Times = append(answer.Times, api.DigestTime{At: p.due.UTC(),

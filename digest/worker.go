@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	lookEvery  = time.Second      // between two looks for what is due
-	mostClaims = 6                // of each shard at a time: about 100 in all
+	lookEvery  = time.Second      // between two looks for due schedules
+	mostClaims = 6                // from each shard at a time: about 100 in all
 	giveUp     = 30 * time.Second // for the steps of one run; its lease is renewed no longer
 )
 
-// worker mails what is due.
+// worker sends due digests.
 type worker struct {
 	*Runs
 	leases *lease.Set[held]
-	// decide is Options.decide. The test of planted faults replaces it.
+	// decide is Options.decide. The test of planted errors replaces it.
 	decide func(r *recipient, schedule string, kinds map[string]*api.DigestKind, since, now time.Time) planned
 }
 
-// run works until ctx ends. What it has in hand is finished then.
+// run works until ctx ends, and then finishes its current work.
 func (w *worker) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { w.follow(ctx) })
@@ -42,7 +42,7 @@ func (w *worker) run(ctx context.Context) error {
 	return nil
 }
 
-// claim hands what is due to workers, until ctx ends. What they hold is finished in work.
+// claim passes due schedules to workers, until ctx ends. Work on them is finished in work.
 func (w *worker) claim(ctx, work context.Context) {
 	due := make(chan job)
 	var workers sync.WaitGroup
@@ -79,16 +79,16 @@ func (w *worker) trouble(ctx context.Context, what string, err error) {
 // job is what a worker does next.
 type job struct {
 	held
-	reader *recipient // as it was at a time; nil: a run has begun, or it was not read
+	reader *recipient // as it was at a time; nil if a run has begun, or it was not read
 	at     time.Time
 }
 
-// freshFor is how long a recipient that was read is taken for what it is. Scripts refuse what was decided of
-// one that was changed since.
+// freshFor is how long a recipient that was read counts as current. Scripts refuse decisions about a
+// recipient that was changed since.
 const freshFor = time.Second
 
-// look claims what is due in all shards, in one round trip, unless the queue is paused. Another one reads its
-// recipients.
+// look claims due schedules in all shards, in one round trip, unless the queue is paused. Another round trip
+// reads their recipients.
 func (w *worker) look(ctx context.Context) (found []job, _ error) {
 	// an error may be of one node of a Cluster
 	if any, err := w.DB.Looks().Any(ctx, shardKeys()...); err == nil && !any {
@@ -110,7 +110,7 @@ func (w *worker) look(ctx context.Context) (found []job, _ error) {
 		rows, err := reply.Read()
 		if err != nil {
 			sent = err
-			continue // of a Cluster, one node may be away
+			continue // a Cluster node may be unavailable
 		}
 		for _, row := range rows {
 			h := held{shard, row.Member, row.Fence}
@@ -122,7 +122,7 @@ func (w *worker) look(ctx context.Context) (found []job, _ error) {
 	return found, redisdb.Failed(sent, "claim digests")
 }
 
-// readAll reads the recipients of what was claimed. One that can't be read now is read later.
+// readAll reads the recipients of claimed schedules. A recipient that can't be read now is read later.
 func (w *worker) readAll(ctx context.Context, found []job) {
 	now, pipe := time.Now(), w.DB.Client().Pipeline()
 	replies := make([]*redis.MapStringStringCmd, len(found))
@@ -144,7 +144,7 @@ func (w *worker) readAll(ctx context.Context, found []job) {
 	}
 }
 
-// attend makes the next steps of what was claimed.
+// attend makes the next steps for a claimed schedule.
 func (w *worker) attend(ctx context.Context, j job) {
 	ctx, cancel := context.WithTimeout(ctx, giveUp) // its time begins now: it may have waited for a worker
 	defer cancel()
@@ -154,8 +154,8 @@ func (w *worker) attend(ctx context.Context, j job) {
 	}
 }
 
-// hold keeps a lease renewed until it is released, or ctx ends. A step that does not end when it is told to
-// keeps nothing from others: the lease ends, and what the step does later has a stale fence.
+// hold renews a lease until it is released, or ctx ends. A step that does not end in time keeps nothing from
+// others: the lease ends, and what the step does later has a stale fence.
 func (w *worker) hold(ctx context.Context, h held) (release func()) {
 	_, release = w.leases.Hold(ctx, h)
 	context.AfterFunc(ctx, release)
@@ -206,8 +206,8 @@ func (w *worker) work(ctx context.Context, j job) error {
 	return nil // its lease ends, and somebody tries again
 }
 
-// start begins the run of an entry of due, if it is still to be. again is true if the recipient was changed
-// meanwhile.
+// start begins the run of an entry of due, if it is still due. again is true if the recipient was changed in
+// between.
 func (w *worker) start(ctx context.Context, h held, e entry, r *recipient, since time.Time) (again bool,
 	_ error) {
 	kinds, err := w.kinds.of(ctx, e.account)
@@ -217,7 +217,7 @@ func (w *worker) start(ctx context.Context, h held, e entry, r *recipient, since
 	now := w.opts.Now()
 	plan := w.decide(r, e.schedule, kinds, since, now)
 	if len(plan.categories) == 0 && plan.later.IsZero() && len(r.categories) > 0 {
-		// Its schedule is another now, as after a change of its kind, or its address came: all is planned anew.
+		// Its schedule has changed, for example with its kind, or its address came: all is planned again.
 		if r, err = w.change(ctx, e.readerKey, nil); err != nil {
 			return false, err
 		}

@@ -391,7 +391,7 @@ func TestAFactWhileItsMessageIsForgotten(t *testing.T) {
 	}
 }
 
-// A proof counts for the account that it was made for, and for its address: account other has one of its own
+// A proof counts for the account that it was made for, and for its address: account other has a proof of its
 // mail, and one that it got from shop.
 func TestProofsOfOneAccountSayNothingOfAnother(t *testing.T) {
 	b := setup(t)

@@ -85,7 +85,7 @@ func (e *entry) fate(t statement) {
 	}
 }
 
-// bounced sets what follows from a refusal, told by whomever. Only a dead address is a hard bounce. A refusal
+// bounced sets the effects of a refusal, whoever reports it. Only a dead address is a hard bounce. A refusal
 // of the sender or the content says nothing about the address. No verdict means that the reason is unknown.
 func (e *entry) bounced(v smtpsend.Verdict, dead bool) {
 	e.Details.BounceType, e.Effect = "soft", ""

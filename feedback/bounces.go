@@ -16,9 +16,9 @@ import (
 
 // BounceOptions are the addresses that bounces come to. The zero value accepts none over SMTP.
 type BounceOptions struct {
-	Domain   string                // of return paths with a token; empty: mail to them is not expected
-	Address  string                // for bounces of mail whose return path a relay rewrote; empty: none
-	Registry prometheus.Registerer // nil: nothing is counted
+	Domain   string                // domain of return paths with a token; if empty, mail to them is not expected
+	Address  string                // for bounces of mail whose return path a relay rewrote; empty if none
+	Registry prometheus.Registerer // nil if nothing is counted
 }
 
 // Bounces reads mail that came back: bounces, delays, complaints, and mail that looks like them. It is safe
@@ -60,7 +60,7 @@ const (
 	ByMessageID Proof = "message_id" // it has the Message-ID of a message to the recipient that it names
 )
 
-// Result is what Receive did with a mail.
+// Result is what Receive did with an email.
 type Result string
 
 const (
@@ -76,13 +76,12 @@ const (
 type Outcome struct {
 	Result     Result
 	Proof      Proof
-	MessageID  string   // Postroom's id of the message; empty: unknown
-	Recipients []string // of that message, one fact each
+	MessageID  string   // Postroom's id of the message; empty if unknown
+	Recipients []string // recipients of that message, one fact each
 }
 
-// Expected returns nil for a return path with a token of ours, and for BounceOptions.Address. For an address
-// that only looks like a return path it returns a fault of kind NotFound. For any other address it returns a
-// fault of kind Forbidden.
+// Expected returns nil for a return path with a token of ours, and for BounceOptions.Address. It returns
+// NotFound for an address that only looks like a return path, and Forbidden for any other address.
 func (b *Bounces) Expected(address string) error {
 	local, domain, _ := strings.Cut(address, "@")
 	switch {
@@ -101,11 +100,11 @@ func (b *Bounces) Expected(address string) error {
 	return fault.New(fault.Forbidden, "", "no mail comes back to this address")
 }
 
-// Receive reads a mail that came back to envelopeTo, and puts the facts it proves into the inbox. They are
+// Receive reads mail that came back to envelopeTo, and puts the facts it proves into the inbox. They are
 // durable when the error is nil. If envelopeTo is empty, only the mail itself is searched for a return path.
-// A fact without proof changes nothing and is no error. An error comes from the reader, or means that the
-// inbox takes nothing now: the same mail should come again. Postroom never replies to such mail, because
-// replies to bounces are mail loops.
+// A fact without proof changes nothing and isn't an error. An error comes from the reader, or means that the
+// inbox is unavailable: the same mail should come again. Postroom never replies to such mail, because replies
+// to bounces are mail loops.
 func (b *Bounces) Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, Outcome,
 	error) {
 	now := b.feedback.opts.Now()

@@ -194,7 +194,7 @@ func accounts(ids ...string) func(context.Context, func(string) bool) (string, e
 	}
 }
 
-// returnPath is that of a message to an address; "": to several.
+// returnPath returns the return path of a message to an address; "" means several.
 func (p *postbox) returnPath(id, to string) string {
 	p.t.Helper()
 	address, err := p.stamps.ReturnPath(signedtoken.Token{MessageID: id, Account: "shop", Address: to}, domain)

@@ -54,9 +54,9 @@ func (f *Feedback) place(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// trace looks up the facts with an effect on an address by the provider's own id of the message. We stored it
-// when the provider took the message. It counts more than what the mail had in it: who sends through the same
-// provider can copy the Message-ID and the metadata of a mail that he got.
+// trace looks up the facts with an effect on an address by the provider's own id of the message, which we
+// stored when the provider took it. It counts more than the mail's content: another customer of the same
+// provider can copy the Message-ID and the metadata of an email that he received.
 func (f *Feedback) trace(ctx context.Context, named []*item) error {
 	var refs []string
 	for _, it := range named {

@@ -11,12 +11,12 @@
 //     the provider was faster than our own record. It is looked up again three times in about three minutes
 //     before it counts as unknown.
 //   - A fact that cannot be read, or whose message is unknown, does not affect the others.
-//   - A refusal because of the sender or the content suppresses nobody. Only a dead address, a complaint, an
+//   - A refusal because of the sender or the content suppresses no one. Only a dead address, a complaint, an
 //     unsubscribe, and several soft bounces do.
 //   - It never changes the final state of a message.
 //   - It never suppresses an address that the message was not sent to.
-//   - A mail that came back suppresses nobody for good by itself, and never a recipient whose token it lacks:
-//     who has a message can write a bounce of it. Mails about two messages confirm each other.
+//   - One returned email suppresses no one permanently, and never a recipient whose token it lacks: anyone
+//     who has a message can write a bounce for it. Emails about two messages confirm each other.
 //   - It never believes a webhook that is not proven (package provider).
 //   - It never delays sending: it works in small batches, and pauses longer the more mail there is.
 //
@@ -24,8 +24,8 @@
 //
 // Each partition has three streams, by importance: feedback has bounces, complaints and unsubscribes;
 // feedback:deliveries has facts of delivered and deferred mail; feedback:hits has opens and clicks. Each
-// stream has its own readers, so many hits delay no bounce. Each stream has a bound. When more facts wait,
-// the sender is answered 503 and has to come again. Of hits, the oldest are dropped and counted instead.
+// stream has its own readers, so many hits delay no bounce. Each stream has a bound. If more facts wait, the
+// sender is answered 503 and has to come again, but for hits, the oldest are dropped and counted instead.
 //
 // # How a fact is applied
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// effect is what a fact does to its address, besides the timeline.
+// effect is a fact's effect on its address, in addition to the timeline.
 type effect string
 
 // No effect is the empty string.
@@ -24,7 +24,7 @@ const (
 	// What a mail alone says. [Feedback.weigh] makes one of the others of it.
 	effectSaidDead effect = "said-dead" // that the address is dead
 	effectSaidSpam effect = "said-spam" // that the recipient called it spam
-	effectObjects  effect = "objects"   // the recipient called it spam, as far as one mail proves that
+	effectObjects  effect = "objects"   // the recipient called it spam, if one email can prove that
 )
 
 // entry is one fact in the inbox, as JSON.

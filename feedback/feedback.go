@@ -25,7 +25,7 @@ import (
 type Outbox interface {
 	// Learn puts facts onto the timelines of their messages, and returns one result for each.
 	RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.FactResult, error)
-	// Lookup returns the proofs of the messages of references; "" for an unknown one.
+	// Lookup returns the proofs of the messages that references belong to, with "" for unknown ones.
 	Lookup(ctx context.Context, refs []string) ([]string, error)
 	// Recipients returns the recipients of messages, one result for each id.
 	Recipients(ctx context.Context, ids []string) ([]outbox.Addressed, error)
@@ -37,14 +37,14 @@ type Suppression interface {
 	// Soft counts a soft bounce, and suppresses the address after too many. A message counts once, however
 	// often it is reported.
 	Soft(ctx context.Context, e suppression.Entry, now time.Time) (suppressed bool, err error)
-	// Confirmed counts a mail that says of an address what the reason says, and reports whether mails about two
-	// messages of the account say so.
+	// Confirmed counts an email that reports the reason for an address. It reports whether emails about two
+	// messages of the account do.
 	Confirmed(ctx context.Context, e suppression.Entry, now time.Time) (bool, error)
 	// WithDefaults returns a bounce or complaint with the scope and the expiry of the settings.
 	WithDefaults(e suppression.Entry) suppression.Entry
 }
 
-// Parts are what feedback works with. All are needed.
+// Parts are what feedback needs. All are required.
 type Parts struct {
 	DB          *redisdb.DB
 	Outbox      Outbox
@@ -59,48 +59,47 @@ type Options struct {
 	// Providers are the secrets of each provider whose webhooks are accepted. provider.Options describes the
 	// secrets.
 	Providers map[provider.Name][]string
-	// Hook returns the provider of a gateway, and the secret that proves the gateway's own webhooks. Nil, or
-	// without a secret: none are accepted. An unknown gateway is a fault of kind NotFound.
+	// Hook returns a gateway's provider, and the secret that proves its own webhooks. If Hook is nil, or there
+	// is no secret, none are accepted. It returns NotFound for an unknown gateway.
 	Hook func(ctx context.Context, gateway string) (provider.Name, string, error)
 
-	// MaxFacts bounds the facts of a stream that wait, in all partitions together; zero: 100,000. Beyond it,
-	// providers are answered 503; of hits, the oldest are dropped.
+	// MaxFacts bounds the waiting facts of a stream, in all partitions together. Defaults to 100,000. Beyond it,
+	// providers are answered 503; for hits, the oldest are dropped.
 	MaxFacts int
-	// LookupDelays are the delays before the message of a fact is looked up again; nil: 5 seconds, 30 seconds, 2
-	// minutes.
+	// LookupDelays are the delays before a fact's message is looked up again. Defaults to 5 seconds, 30 seconds,
+	// 2 minutes.
 	LookupDelays []time.Duration
 
 	// StoreAddress is the part of an IP address that is stored for opens, clicks and unsubscribes: AddressWhole,
-	// AddressMasked or AddressNone. Empty: AddressMasked.
+	// AddressMasked (default) or AddressNone.
 	StoreAddress string
 
-	// KeepRaw keeps the provider's JSON of an event beside the fields read from it, in the timeline and in
+	// KeepRaw keeps the provider's JSON of an event next to the fields read from it, in the timeline and in
 	// webhooks.
 	KeepRaw bool
 
-	// Sources returns the events APIs to reconcile with now; they come and go with the gateways. Nil: there are
-	// none.
+	// Sources returns the events APIs to reconcile with now; they come and go with the gateways. May be nil.
 	Sources func(ctx context.Context) ([]Source, error)
-	Every   time.Duration // interval of the reconciliation; zero: 1 hour
-	// Wait waits until a provider may be asked again, or ctx ends; nil: by the clock.
+	Every   time.Duration // interval of the reconciliation; defaults to 1 hour
+	// Wait waits until a provider may be asked again, or ctx ends. Nil waits by the clock.
 	Wait func(ctx context.Context, d time.Duration)
 
-	// Pace returns the messages a second of this process; nil: it never pauses. See package search.
+	// Pace returns the messages a second of this process; nil if it never pauses. See package search.
 	Pace func() float64
 
-	// Transport is for the requests to SNS. Nil: certificates are fetched as provider.Options says; one that
-	// reaches public addresses only confirms subscriptions.
+	// Transport is for the requests to SNS. If nil, certificates are fetched as provider.Options says; a
+	// transport that reaches only public addresses confirms subscriptions.
 	Transport http.RoundTripper
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is measured
-	Now      func() time.Time      // nil: time.Now
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is measured
+	Now      func() time.Time      // defaults to time.Now
 }
 
 const (
 	defaultMaxFacts = 100_000
 	defaultEvery    = time.Hour
-	maxWaiting      = 20_000 // facts of a partition that wait for their message; more count as unknown at once
+	maxWaiting      = 20_000 // facts of a partition that wait for their message; more count as unknown
 )
 
 func (o Options) withDefaults() Options {
@@ -128,7 +127,7 @@ type Feedback struct {
 	metrics   *metrics
 	verifiers map[provider.Name]*provider.Verifier
 	confirmer *http.Client
-	owner     lease.Lock // of the process that reconciles
+	owner     lease.Lock // the reconciling process
 
 	mu      sync.Mutex
 	tries   map[string]int       // failures of entries that fail alone, by their id in the inbox

@@ -13,9 +13,9 @@ import (
 // putBatch bounds the facts of one script: a long script blocks every other client.
 const putBatch = 500
 
-// Append puts facts about messages into the inbox: opens, clicks, unsubscribes, and mail that came back. They
-// are in Redis when it returns nil. Each needs its key, type and message. If the inbox is full it returns a
-// fault of kind Unavailable with code InboxFull; of opens and clicks, the oldest are dropped instead.
+// Append puts facts about messages into the inbox: opens, clicks, unsubscribes, and returned mail. They are
+// in Redis when it returns nil. Each needs its key, type and message. If the inbox is full, it drops the
+// oldest opens and clicks, and returns Unavailable with code InboxFull for other facts.
 func (f *Feedback) Append(ctx context.Context, facts []outbox.Fact) error {
 	now := f.opts.Now()
 	entries := make([]entry, len(facts))

@@ -96,8 +96,7 @@ func (s *slowHits) RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outb
 	return s.fakeOutbox.RecordFacts(ctx, facts)
 }
 
-// Our own pages suppress by themselves, before they answer: doing that again later would undo a change of
-// mind.
+// Our own pages suppress before they answer: doing that again later would undo a change of mind.
 func TestOwnUnsubscribeIsOnlyTold(t *testing.T) {
 	b := setup(t)
 	if err := b.Append(t.Context(), []outbox.Fact{

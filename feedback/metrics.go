@@ -107,7 +107,7 @@ func (m *metrics) preset() {
 	}
 }
 
-// forget removes the series of an events API that is no source any more.
+// forget removes the series of an events API that isn't a source any more.
 func (m *metrics) forget(source string) {
 	m.reconciled.DeletePartialMatch(prometheus.Labels{"source": source})
 	m.behind.DeleteLabelValues(source)

@@ -13,8 +13,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// bodies are webhooks that report a permanent refusal, as far as the provider is concerned: %[1]d is the
-// reply code, %[2]q its enhanced code, %[3]q its words with codes, %[4]q without.
+// bodies are webhooks that report a permanent refusal, as far as the provider is concerned. %[1]d is the
+// reply code, %[2]q its enhanced code, %[3]q its text with codes, %[4]q without.
 var bodies = map[string]struct {
 	name provider.Name
 	body string

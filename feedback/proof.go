@@ -17,7 +17,7 @@ type claimed struct {
 	outbox.Addressed
 	id    string
 	proof Proof
-	token signedtoken.Sent // zero: there is none
+	token signedtoken.Sent // zero if there is none
 	// the token is not in the mail: we stored it under a Message-ID that the application made
 	stored bool
 }
@@ -81,7 +81,7 @@ func (b *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo st
 		}
 		if c.id = id; id != "" {
 			c.proof = ByMessageID
-			c.token, _ = b.feedback.Tokens.ReadProof(proof) // zero if it is none
+			c.token, _ = b.feedback.Tokens.ReadProof(proof) // zero if it isn't one
 			_, _, ours := outbox.MessageOf(report.Original.MessageID)
 			c.stored = !ours
 		}
@@ -127,8 +127,8 @@ func addressesIn(report bounce.Report) []string {
 	return all
 }
 
-// proven returns the account of a message that the log does not have any more, and those of the addresses
-// that it went to by a token, or by the stored hashes. The account is "" if it was deleted.
+// proven returns the account of a message that is not in the log any more, and the addresses that it went to,
+// by a token or by the stored hashes. The account is "" if it was deleted.
 func (f *Feedback) proven(ctx context.Context, token signedtoken.Sent, kept outbox.Addressed,
 	addresses []string) (a outbox.Addressed, err error) {
 	a.Account = kept.Account
@@ -194,8 +194,8 @@ func (c claimed) named(said bounce.Recipient) string {
 	return ""
 }
 
-// ofRecipient returns the statement about a known recipient: the one that names it, or else the worst one. A
-// mail that names nobody is about that recipient.
+// ofRecipient returns the statement about a known recipient: the statement that names it, or else the worst.
+// Mail that names no one is about that recipient.
 func (c claimed) ofRecipient(to string, report bounce.Report) statement {
 	var worst bounce.Recipient
 	for i, said := range report.Recipients {

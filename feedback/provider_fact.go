@@ -15,8 +15,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// providerEntry returns the entry of a provider's event, or false for one that has no use: of another kind
-// than those known, and about no message. keep is Options.StoreAddress.
+// providerEntry returns the entry for a provider's event. It returns false for an event without use: of an
+// unknown type, and about no message. keep is Options.StoreAddress.
 func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	t, used := types[e.Kind]
 	out := entry{Refs: refsOf(e), Effect: providerEffect(e), Received: now}

@@ -16,7 +16,7 @@ func TestWhatProvidersTellMeans(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		told   provider.Event
-		typ    event.Type // empty: no more than a receipt
+		typ    event.Type // empty means no more than a receipt
 		effect effect
 		bounce string
 	}{

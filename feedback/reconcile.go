@@ -27,7 +27,7 @@ const (
 // keep reconciles with each source at each interval, in one process at a time. Sources are read side by side:
 // a slow one delays no other.
 func (f *Feedback) keep(ctx context.Context) {
-	defer func() { _ = f.owner.Release(ctx) }() // so that another process can go on at once
+	defer func() { _ = f.owner.Release(ctx) }() // so that another process can continue immediately
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for ctx.Err() == nil {
@@ -171,7 +171,7 @@ func (f *Feedback) reconcile(ctx context.Context, s Source, position, now time.T
 		}
 		cursor = got.Next
 		if held, err := f.owner.Claim(ctx); err != nil || !held {
-			return err // another process goes on
+			return err // another process continues
 		}
 	}
 	return fmt.Errorf("read the events API of %s: it has no end after %d pages", name, mostPages)
@@ -195,7 +195,7 @@ func (f *Feedback) page(ctx context.Context, s Source, from, to time.Time, curso
 // throttledFor is the wait after a refusal that names none.
 const throttledFor = 10 * time.Second
 
-// asksToWait returns the wait that the error of a provider asks for; 0: a repeat is no use.
+// asksToWait returns the wait that a provider's error asks for, or 0 if a repeat is no use.
 func asksToWait(err error) time.Duration {
 	e, ok := errors.AsType[*smtpsend.Error](err)
 	switch {

@@ -146,7 +146,7 @@ func TestReconciliationBrokenOff(t *testing.T) {
 	}
 }
 
-// With a full inbox nothing is noted as read that was not taken in.
+// With a full inbox nothing is noted as read that was not accepted.
 func TestReconciliationWaitsForRoom(t *testing.T) {
 	s := &scripted{}
 	b := setup(t, func(o *Options) { o.Sources, o.MaxFacts = sources(s), 1 })
@@ -234,7 +234,7 @@ func throttled(wait time.Duration) error {
 	return &smtpsend.Error{Verdict: smtpsend.Throttle, RetryAfter: wait, Status: 429}
 }
 
-// A short wait is waited; after a long one, and while a gateway is paused, the next run goes on.
+// A short wait is waited; after a long one, and while a gateway is paused, the next run continues.
 func TestReconciliationObeysRetryAfter(t *testing.T) {
 	var waits []time.Duration
 	answers := []error{throttled(7 * time.Second), throttled(0), nil}

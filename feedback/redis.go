@@ -73,13 +73,13 @@ const (
 // store reads and writes what this package keeps in Redis.
 type store struct{ db *redisdb.DB }
 
-// change is a change of the counts of a partition.
+// change is a change of a partition's counts.
 type change struct {
 	add    map[string]int64
 	latest map[string]int64 // times, which replace those before
 }
 
-// put appends lines to a stream, and counts. ok is false if the stream is full. Of hits, the oldest are
+// put appends lines to a stream, and counts. ok is false if the stream is full, but for hits, the oldest are
 // dropped instead.
 func (s store) put(ctx context.Context, p int, stream string, most int, lines []string, c change) (ok bool,
 	dropped int64, err error) {
@@ -166,7 +166,7 @@ func (s store) again(ctx context.Context, now time.Time, most int) (more bool, e
 func (f *Feedback) bind(ctx context.Context, token, digest string, until time.Time) (string, error) {
 	sum := sha256.Sum256([]byte(token))
 	key, life := tokenKey(hex.EncodeToString(sum[:])), max(until.Sub(f.opts.Now()), time.Minute)
-	for range 3 { // a token that expires between the two commands is bound anew
+	for range 3 { // a token that expires between the two commands is bound again
 		fresh, err := f.DB.Client().SetNX(ctx, key, digest, life).Result()
 		if err != nil || fresh {
 			return digest, err
@@ -181,13 +181,13 @@ func (f *Feedback) bind(ctx context.Context, token, digest string, until time.Ti
 
 // progress is the state of the reconciliation with a source.
 type progress struct {
-	Position time.Time // everything before is in the inbox; zero: nothing was read yet
+	Position time.Time // everything before is in the inbox; zero if nothing was read yet
 	Ran      time.Time // when it last ended
 	Events   int64     // events of the last run
-	Broken   int64     // of these, unreadable
-	Error    string    // empty: the last run succeeded
-	Note     string    // what the source can't tell; empty: nothing
-	Resume   time.Time // the provider asked for nothing before; zero: it didn't
+	Broken   int64     // unreadable facts among them
+	Error    string    // empty if the last run succeeded
+	Note     string    // what the source can't report, if anything
+	Resume   time.Time // the provider asked for nothing before; zero if it didn't
 }
 
 func (s store) progress(ctx context.Context, source string) (progress, error) {
@@ -213,7 +213,7 @@ func (s store) note(ctx context.Context, source string, values ...any) error {
 
 // counted is the sums of all partitions, and the numbers of waiting facts.
 type counted struct {
-	values  map[string]int64 // sums; of the times, the latest
+	values  map[string]int64 // sums; for times, the latest
 	streams map[string]int64
 	waiting int64
 }

@@ -94,7 +94,7 @@ func (b *bundle) advance(d time.Duration) {
 	b.skew += d
 }
 
-// run applies what comes until the test ends, or stop is called.
+// run applies new facts until the test ends, or stop is called.
 func (b *bundle) run() (stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done := make(chan struct{})
@@ -137,7 +137,7 @@ func (b *bundle) entries(stream string) []redisdb.Entry {
 	return all
 }
 
-// applyAll applies what stands in all streams, as the readers would.
+// applyAll applies the facts in all streams, as the readers would.
 func (b *bundle) applyAll() error {
 	b.t.Helper()
 	for _, stream := range streams() {
@@ -150,7 +150,7 @@ func (b *bundle) applyAll() error {
 	return nil
 }
 
-// suppressed reads what stands against an address, as bulk mail of an account and a list would meet it:
+// suppressed reads the suppression of an address, as bulk mail of an account and a list would meet it:
 // "reason source account list".
 func (b *bundle) suppressed(address, account, list string) string {
 	b.t.Helper()
@@ -286,7 +286,7 @@ func (o *fakeOutbox) all() []string {
 	return out
 }
 
-// flaky is a store of suppressions that fails when told to.
+// flaky is a store of suppressions that fails on request.
 type flaky struct {
 	*suppression.Store
 	mu   sync.Mutex

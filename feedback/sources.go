@@ -21,7 +21,7 @@ type Source interface {
 	Page(ctx context.Context, from, to time.Time, cursor string) (Page, error)
 }
 
-// ErrPaused is the error of a source that must not be asked now. It is no failure.
+// ErrPaused is the error for a source that must not be asked now. It isn't a failure.
 var ErrPaused = errors.New("the gateway is paused after failures, or its provider asked to slow down; its " +
 	"events are read when it works again")
 

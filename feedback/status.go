@@ -13,7 +13,7 @@ import (
 // countLast is the time of the last fact, in Unix milliseconds.
 const countLast = "last"
 
-// isTime reports whether a count is a time. Of times the latest counts, not the sum.
+// isTime reports whether a count is a time: the latest time counts, not the sum.
 func isTime(name string) bool { return strings.HasSuffix(name, ":"+countLast) }
 
 // Status returns the facts by source and outcome since counting began, and the state of the inbox and the

@@ -44,8 +44,8 @@ func (f *Feedback) suppress(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// weigh decides what follows from facts that a mail alone tells. The first mail about an address is soft: it
-// counts as a soft bounce, or stops the bulk mail of the account. One about another message confirms it.
+// weigh decides the effects of facts that only an email reports. The first email about an address is soft: it
+// counts as a soft bounce, or stops the account's bulk mail. One about another message confirms it.
 func (f *Feedback) weigh(ctx context.Context, items []*item) error {
 	now := f.opts.Now()
 	for _, it := range items {

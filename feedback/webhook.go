@@ -12,10 +12,10 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Origin is who posts a webhook.
+// Origin identifies the sender of a webhook.
 type Origin struct {
 	Provider provider.Name
-	Gateway  string // whose own webhook it is; empty: that of the settings
+	Gateway  string // whose own webhook it is; empty for the settings' webhook
 }
 
 // String is "postmark", or "postmark/shop" for a gateway.
@@ -24,10 +24,10 @@ func (o Origin) String() string { return strings.TrimSuffix(string(o.Provider)+"
 // Provider handles a provider's webhook: it verifies the request, reads it, and puts its facts into the
 // inbox. They are in Redis when the error is nil.
 //
-// An unknown or unconfigured provider is a fault of kind NotFound, and so is an unknown gateway, or one of
-// another provider. A request that is not proven is Unauthorized. A body that is not the provider's is
-// Invalid or TooLarge. If Redis is unreachable or the inbox is full, the fault is Unavailable; for Brevo it
-// is Limited, because Brevo drops the event after any other answer.
+// It returns NotFound for an unknown or unconfigured provider, an unknown gateway, or another provider's
+// gateway. Unproven requests are Unauthorized. A body that is not the provider's is Invalid or TooLarge. If
+// Redis is unreachable or the inbox is full, it returns Unavailable, but Limited for Brevo, because Brevo
+// drops the event after any other answer.
 func (f *Feedback) Provider(ctx context.Context, from Origin, r provider.Request, now time.Time) (
 	api.FeedbackReceipt, error) {
 	v, err := f.verifier(ctx, from)
@@ -54,19 +54,19 @@ func (o Origin) later(err error) error {
 	return limited
 }
 
-// Takes returns nil if webhooks of an origin are taken here, and otherwise the fault of Provider. A caller
-// that reads a body for Provider asks first.
+// Takes returns nil if webhooks of an origin are accepted here, and otherwise Provider's error. A caller that
+// reads a body for Provider asks first.
 func (f *Feedback) Takes(ctx context.Context, from Origin) error {
 	_, err := f.verifier(ctx, from)
 	return from.later(err)
 }
 
-// unknownProvider is the fault of a webhook that is not taken. It doesn't show whether the gateway exists.
+// unknownProvider is the error for an unacceptable webhook. It doesn't show whether the gateway exists.
 func unknownProvider() error {
 	return fault.New(fault.NotFound, "ProviderUnknown", "No webhooks of a provider of this name are taken here")
 }
 
-// hook is what proves the webhooks of a gateway. Its verifier is kept, because it keeps certificates.
+// hook proves a gateway's webhooks. Its verifier is kept, because it keeps certificates.
 type hook struct {
 	name     provider.Name
 	secret   string

@@ -63,7 +63,7 @@ func TestWebhooksThatAreRefused(t *testing.T) {
 	}
 }
 
-// Who sets a webhook up is told what is wrong, and whoever knocks at the door can't fill the disk.
+// Someone who sets a webhook up sees what is wrong, and anonymous requests can't fill the disk.
 func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	var log bytes.Buffer
 	b := setup(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -96,7 +96,7 @@ func TestWrongSecretsAreNamed(t *testing.T) {
 	}
 }
 
-// Nobody is told that something was taken while it could not be written down; and what each provider is told
+// No provider gets an answer that a fact was accepted while it could not be written down; each gets one that
 // makes it come back.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
@@ -177,7 +177,7 @@ const (
 	testCert  = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123456789abcdef.pem"
 )
 
-// amazon signs as SNS does, with a certificate of its own, and is where subscriptions are confirmed.
+// amazon signs as SNS does, with its own certificate, and is where subscriptions are confirmed.
 type amazon struct {
 	key  *rsa.PrivateKey
 	cert []byte
@@ -261,7 +261,7 @@ func TestSubscriptionsAreConfirmed(t *testing.T) {
 		name             string
 		topic, subscribe string
 		status           int
-		kind             fault.Kind // empty: it is confirmed
+		kind             fault.Kind // empty if it is confirmed
 		visits           int
 	}{
 		{"a topic of ours", testTopic, visit, 200, "", 1},

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	workBatch = 50 // facts applied at once: more would keep a core busy, and clicks would wait
-	maxTries  = 3  // of a fact that fails while others succeed
+	workBatch = 50 // facts applied together: more would keep a core busy, and clicks would wait
+	maxTries  = 3  // for a fact that fails while others succeed
 )
 
 // After each batch a worker pauses restPer times as long as it worked, for each message a second of this
@@ -29,11 +29,11 @@ const (
 // item is an entry that is being applied.
 type item struct {
 	entry
-	// the recipients of its message, by the log or a proof; nil: not read, or unknown
+	// the recipients of its message, by the log or a proof; nil if not read, or unknown
 	sent   *outbox.Addressed
 	proof  string  // by the reference that found its message
 	ours   bool    // found by a reference that Postroom wrote itself
-	result outcome // empty: not settled yet
+	result outcome // empty if not settled yet
 }
 
 // outcome is the result of a fact, as it is counted.

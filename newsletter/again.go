@@ -13,9 +13,9 @@ import (
 // pausedAgain is when the message of a deferred person is tried again whose campaign is paused.
 const pausedAgain = 30 * time.Second
 
-// Turn says what is to be done with the message of a deferred person directly before an attempt. The
-// person is judged as at the first attempt, and gets what the campaign says now. Mail of no campaign goes
-// as it is. Conflict: a later run has the person, or may have.
+// Turn says how to treat a deferred person's message directly before an attempt. The person is judged as at
+// the first attempt, and gets the campaign's current content. Mail of no campaign goes as it is. Turn returns
+// Conflict if a later run has the person, or may have.
 func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, error) {
 	at, err := c.about(ctx, messageID)
 	if err != nil || at == nil {
@@ -28,7 +28,7 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 	case err != nil:
 		return outbox.Turn{}, err
 	case one.key() != at.run && (one.State == api.CampaignCancelled ||
-		one.Runs[at.run.Number-1].cancelled()): // those of the last run Cancel cancels
+		one.Runs[at.run.Number-1].cancelled()): // Cancel cancels the last run's
 		return c.over(ctx, at, sendlog.Move{To: sendlog.Cancelled, Why: "the campaign was cancelled"})
 	case one.State != api.CampaignSending && one.State != api.CampaignSent:
 		return outbox.Turn{Until: c.opts.Now().Add(pausedAgain), Reason: "its campaign is paused or held"}, nil
@@ -44,7 +44,7 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 		return outbox.Turn{}, err
 	}
 	if one.State == api.CampaignSent || one.key() != at.run {
-		return outbox.Turn{}, nil // its run is over: an operator replays the message as it is stored
+		return outbox.Turn{}, nil // its run has ended: an operator replays the message as it is stored
 	}
 	s := c.scheduler.of(one.id)
 	if s == nil || s.key != one.key() || s.c.Permission != one.Permission {
@@ -79,7 +79,7 @@ func (c *Campaigns) turnOf(ctx context.Context, s *scan, at *recipient) (outbox.
 	return s.mailingOf(at.ordinal).Turn(a), err
 }
 
-// over settles a deferred person to whom the campaign does not go any more.
+// over settles a deferred person whom the campaign does not go to any more.
 func (c *Campaigns) over(ctx context.Context, at *recipient, move sendlog.Move) (outbox.Turn, error) {
 	move.Offset = at.offset
 	return outbox.Turn{Over: true, Reason: move.Why}, c.Log.Ended(ctx, at.run, at.chunk, move)

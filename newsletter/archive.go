@@ -28,11 +28,11 @@ const ArchivePageSize = 50
 // summaryBytes bounds the summary of a campaign.
 const summaryBytes = 300
 
-// idOfFeed is no id: its page is the feed of a list.
+// idOfFeed is not an id: its page is a list's feed.
 const idOfFeed = "atom.xml"
 
-// Archive shows to everybody the campaigns that were sent with archive to public lists, as a reader gets them
-// of whom nothing is known. It is safe for concurrent use.
+// Archive shows everybody the campaigns that were sent with archive to public lists, as an unknown reader
+// would get them. It is safe for concurrent use.
 type Archive struct {
 	campaigns *Campaigns
 	looks     singleflight.Group
@@ -60,7 +60,7 @@ type archived struct {
 type ArchiveRow struct {
 	Campaign string
 	Title    string // its subject
-	Summary  string // its preview text, else the beginning of its text; empty: it has neither
+	Summary  string // its preview text, else the beginning of its text; empty if it has neither
 	Began    time.Time
 	Ended    time.Time
 }
@@ -76,9 +76,9 @@ type ArchivePage struct {
 type ArchivedMail struct {
 	ArchiveRow
 	List   *audience.List
-	HTML   string // empty: it has text only
+	HTML   string // empty if it has text only
 	Text   string
-	Locale string // empty: not known
+	Locale string // empty if not known
 }
 
 // noArchive is about all that is not shown, whatever the reason.
@@ -116,8 +116,8 @@ func (a *Archive) Page(ctx context.Context, listID string, page int) (ArchivePag
 	return p, nil
 }
 
-// Mail returns a campaign of the archive of a list. NotFound: there is no such list, it is not public, or the
-// campaign was not sent to it with archive.
+// Mail returns a campaign in a list's archive. It returns NotFound if there is no such list, if it is not
+// public, or if the campaign was not sent to it with archive.
 func (a *Archive) Mail(ctx context.Context, listID, id string) (ArchivedMail, error) {
 	list, err := a.list(ctx, listID)
 	if err != nil {
@@ -142,7 +142,7 @@ func (a *Archive) list(ctx context.Context, id string) (*audience.List, error) {
 	return list, err
 }
 
-// of reports whether a campaign is in the archive of a list.
+// of reports whether a campaign is in a list's archive.
 func (s archived) of(list *audience.List) bool {
 	return s.id != "" && s.account == list.Account && slices.Contains(s.lists, list.ListID)
 }
@@ -182,8 +182,8 @@ func (c *campaign) archived() archived {
 	return archived{id: c.id, account: c.Account, lists: c.Lists, began: c.Runs[run-1].Began}
 }
 
-// shown returns the number of the run that the archive shows: the first that was not cancelled; 0: there is
-// none.
+// shown returns the number of the run that the archive shows, which is the first that was not cancelled, or 0
+// if there is none.
 func (s *stored) shown() int {
 	return 1 + slices.IndexFunc(s.Runs, func(r sending) bool { return r.Sent })
 }
@@ -228,7 +228,7 @@ func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) 
 	return mail, nil
 }
 
-// anonymous fills a mailing for nobody. Attributes have the fallbacks of the campaign.
+// anonymous fills a mailing without a recipient. Attributes have the campaign's fallbacks.
 func (a *Archive) anonymous(ctx context.Context, one *campaign, mailing *outbox.Mailing,
 	list *audience.List) (render.Mail, error) {
 	m, err := a.campaigns.filling(ctx, one.Campaign)
@@ -247,8 +247,7 @@ func (c *Campaigns) url(path string) string {
 	return strings.TrimRight(c.opts.ServiceURL(), "/") + path
 }
 
-// archiveURL returns the address of a campaign in the archive of its first list that is public; empty: it has
-// none.
+// archiveURL returns a campaign's address in the archive of its first public list, or "" if it has none.
 func (c *Campaigns) archiveURL(ctx context.Context, in api.Campaign) (string, error) {
 	for _, id := range in.Lists {
 		if !in.Archive {
@@ -265,7 +264,7 @@ func (c *Campaigns) archiveURL(ctx context.Context, in api.Campaign) (string, er
 	return "", nil
 }
 
-// filling is what the mail of a campaign is filled with.
+// filling returns the values that a campaign's mail is filled with.
 func (c *Campaigns) filling(ctx context.Context, in api.Campaign) (mail, error) {
 	m := newMail(in)
 	url, err := c.archiveURL(ctx, in)
@@ -275,8 +274,8 @@ func (c *Campaigns) filling(ctx context.Context, in api.Campaign) (mail, error) 
 	return m, err
 }
 
-// keepContent keeps the content that the archive shows of a campaign whose run has ended, and lets go of all
-// others. A run that began since goes on with its own.
+// keepContent keeps the content that the archive shows of a campaign whose run has ended, and releases all
+// others. A run that has begun since continues with its own.
 func (c *Campaigns) keepContent(ctx context.Context, id string) error {
 	one, err := c.find(ctx, "", id) // as it is now: it may have been put into the archive a moment ago
 	if err != nil || !ended(one.State) {
@@ -339,7 +338,7 @@ func (c *Campaigns) publish(ctx context.Context, bound, id string, p api.Campaig
 		return outdated(s, p.Version)
 	})
 	if err == nil && ended(one.State) && one.run() != nil {
-		err = c.enliven(ctx, id) // the dispatcher keeps the content or lets go of it
+		err = c.enliven(ctx, id) // the dispatcher keeps or releases the content
 	}
 	if err != nil {
 		return api.CampaignInfo{}, err

@@ -24,7 +24,7 @@ const (
 	idleFor    = 250 * time.Millisecond // how long a worker waits before it looks for work again
 	busyPause  = 20 * time.Millisecond  // before a mail asks again for a connection
 	busyFor    = 5 * time.Second        // how long it asks; then its batch is given back
-	relayPause = 5 * time.Second        // of a scan whose relay takes no mail
+	relayPause = 5 * time.Second        // for a scan whose relay accepts no mail
 	mostWhy    = 300                    // bytes of a reply that are kept
 )
 
@@ -57,8 +57,8 @@ func (c *Campaigns) deliver(ctx, work context.Context) {
 	}
 }
 
-// unclaimed makes a scan wait that could not take a batch. If a campaign is gone by whose mail people are
-// selected, the run is held: nobody can tell who its people are.
+// unclaimed delays a scan that couldn't claim a batch. If a campaign by whose mail people are selected is
+// gone, the run is held, because its people are unknown.
 func (c *Campaigns) unclaimed(ctx context.Context, s *scan, err error) {
 	s.rest(c.opts.Now().Add(time.Second), "people can't be read")
 	switch {
@@ -70,21 +70,21 @@ func (c *Campaigns) unclaimed(ctx context.Context, s *scan, err error) {
 	}
 }
 
-// batch is a batch that is being mailed.
+// batch is a batch of people that is being sent to.
 type batch struct {
 	*sendlog.Batch
 	c    *Campaigns
 	scan *scan
 
-	stopped atomic.Bool  // nobody else of it is to be mailed
-	tried   atomic.Int64 // people whom a relay was asked about
+	stopped atomic.Bool  // the rest of it must not be sent to
+	tried   atomic.Int64 // people that a relay was asked about
 
 	mu      sync.Mutex
-	people  []audience.Person          // those to be mailed, as they were read last
+	people  []audience.Person          // people to send to, as they were read last
 	read    time.Time                  // when that was
-	version string                     // of the suppressions when they were asked
+	version string                     // the suppressions' version when they were looked up
 	asked   bool                       // since people were read last
-	barred  map[int]*suppression.Entry // by offset, of people who are suppressed
+	barred  map[int]*suppression.Entry // by offset, of suppressed people
 	settled map[int]bool               // offsets of people with a result
 	tallies map[string]int             // counted at the end: by hour and by domain
 }
@@ -107,7 +107,7 @@ func (b *batch) work(ctx, work context.Context) {
 	b.persist(work, "close a batch", func() error { return b.c.Log.Close(work, b.Batch, b.tallies) })
 }
 
-// mail settles who is not to be mailed, and mails the others, several at once.
+// mail settles the people who must not get mail, and sends to the others, several at a time.
 func (b *batch) mail(ctx, work context.Context) {
 	var moves []sendlog.Move
 	var left []uint32
@@ -128,8 +128,8 @@ func (b *batch) mail(ctx, work context.Context) {
 	}
 }
 
-// sendAll mails people, several at once. Each of its workers mails many: a new goroutine for each mail would
-// grow its stack each time.
+// sendAll sends to people, several at a time. Each of its workers sends many messages: a new goroutine for
+// each would have to grow its stack each time.
 func (b *batch) sendAll(ctx, work context.Context, people []uint32) {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -147,9 +147,9 @@ func (b *batch) sendAll(ctx, work context.Context, people []uint32) {
 	all.Wait()
 }
 
-// send mails one person, and records what came of it. Directly before each attempt the person is looked at
-// again. Whose turn it is not any more is left for the next scan. version is that of the suppressions right
-// now; empty: it is to be asked. It returns the one that came with the record.
+// send sends to one person, and records the result. Directly before each attempt the person is looked up
+// again, and left for the next scan if they must wait. version is the suppressions' version right now, or
+// empty to ask for it. send returns the version that came with the record.
 func (b *batch) send(ctx, work context.Context, ordinal uint32, version string) string {
 	had := b.scan.reservations.take()
 	_, offset := sendlog.ChunkOf(ordinal)
@@ -176,8 +176,8 @@ func (b *batch) send(ctx, work context.Context, ordinal uint32, version string) 
 	}
 }
 
-// attempt mails one person once, and reports whether to do so again: it waited for a connection or a
-// limit. had is the reservation of an earlier mail, and then that of this one. version is that of send.
+// attempt sends to one person once, and reports whether to do so again because it waited for a connection or
+// a limit. had is an earlier message's reservation, and then this message's. version is as in send.
 func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, had *limits.Reservation,
 	tried time.Time) (again bool, version string) {
 	a, err := b.c.addressee(b.scan, p)
@@ -232,7 +232,7 @@ func (c *Campaigns) addressee(s *scan, p audience.Person) (outbox.Addressee, err
 	}, err
 }
 
-// mailTo is what the mail to a subscriber says of its campaign.
+// mailTo returns what a subscriber's message says about its campaign.
 func (c *campaign) mailTo(run int, ordinal uint32) *outbox.CampaignMail {
 	return &outbox.CampaignMail{Events: c.Events, KeepLog: c.KeepLog, Campaign: event.Campaign{Campaign: c.id,
 		Run: run, Subscriber: subscriberID(ordinal), Variant: c.nameOf(run, ordinal)}}
@@ -243,7 +243,7 @@ func (s *scan) mailingOf(ordinal uint32) *outbox.Mailing {
 	return s.mailings[max(0, s.c.variantOf(s.key.Number, ordinal))]
 }
 
-// judge records what came of a mail that was tried. It returns the version of send.
+// judge records the result of a message that was tried. It returns send's version.
 func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee, offset int,
 	got outbox.Sending) string {
 	b.scan.goes(b.c.opts.Now())
@@ -284,7 +284,7 @@ func (b *batch) moveAside(ctx context.Context, a outbox.Addressee, offset int, g
 	return version
 }
 
-// enqueue makes a message of the outbox of a deferred person. If that fails, the dispatcher does it.
+// enqueue turns a deferred person's mail into a message of the outbox. If that fails, the dispatcher does it.
 func (c *Campaigns) enqueue(ctx context.Context, s *scan, chunk, offset int, a outbox.Addressee,
 	due time.Time, had limits.Reservation) {
 	err := s.mailingOf(uint32(chunk*sendlog.ChunkSize+offset)).Enqueue(ctx, a, due, had)
@@ -310,7 +310,7 @@ func (b *batch) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 		b.scan.rest(now.Add(time.Second), got.Response)
 	case got.Until.IsZero():
 		b.scan.rest(now.Add(relayPause), got.Response)
-	case got.Reservation == "": // else it rests until its earliest reservation
+	case got.Reservation == "": // else it pauses until its earliest reservation
 		b.scan.restFor(earlier(got.Until, now.Add(time.Minute)), got.Until, got.Response)
 	}
 	if got.Hold == "" && !got.Waits {
@@ -333,8 +333,8 @@ func (b *batch) works() {
 	b.scan.failed = time.Time{}
 }
 
-// settle records results, and reports whether it changed all these states. While Redis is away it tries
-// again: a reply that was read must not be forgotten. version is that of the suppressions at that time.
+// settle records results, and reports whether it changed all these states. It retries while Redis is down, so
+// that no reply is forgotten. version is the suppressions' version at that time.
 func (b *batch) settle(ctx context.Context, moves ...sendlog.Move) (all bool, version string) {
 	var changed []bool
 	b.persist(ctx, "record results", func() (err error) {
@@ -354,7 +354,7 @@ func (b *batch) settle(ctx context.Context, moves ...sendlog.Move) (all bool, ve
 // persistFor is how long a result waits for Redis.
 const persistFor = 10 * time.Minute
 
-// persist repeats a change while Redis is away, for persistFor.
+// persist retries a change while Redis is unavailable, for persistFor.
 func (b *batch) persist(ctx context.Context, what string, change func() error) {
 	what += " of campaign " + b.scan.c.id
 	if err := lease.Persist(ctx, b.c.log, what, persistFor, change); err != nil {
@@ -386,7 +386,7 @@ type marks struct {
 	b       *batch
 	ordinal uint32
 	offset  int
-	version string // of the suppressions when the person was looked at
+	version string // the suppressions' when the person was looked up
 	until   time.Time
 	barred  bool // the person left, or was suppressed, since the attempt began
 	stopped bool // permission is denied, or the batch is another's

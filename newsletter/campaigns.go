@@ -21,7 +21,7 @@ import (
 // ids matches the ids of campaigns.
 var ids = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// idOfForm is no id: the page /campaigns/new is the form of a new campaign.
+// idOfForm is not an id: the page /campaigns/new is the form for a new campaign.
 const idOfForm = "new"
 
 // codeExists is of the error about an id that is in use.
@@ -33,8 +33,8 @@ const codeChanged = "CampaignChanged"
 // mostNumber bounds the numbers of campaigns: 24 bits of an id.
 const mostNumber = 1<<24 - 1
 
-// Create stores the draft of a campaign. bound is the account that the caller is confined to; empty: none.
-// Invalid names the wrong fields. If the id is in use: Conflict, code CampaignExists.
+// Create stores a campaign's draft. bound is the account that the caller is confined to, if any. It returns
+// Invalid with the invalid fields, and Conflict, code CampaignExists, if the id is in use.
 func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (api.CampaignInfo, error) {
 	if bound != "" && in.Account != "" && in.Account != bound {
 		return api.CampaignInfo{}, fault.New(fault.Forbidden, "", "This token is of another account than %q",
@@ -130,7 +130,7 @@ func (c *Campaigns) info(ctx context.Context, one *campaign) (api.CampaignInfo, 
 	return info, err
 }
 
-// Page returns a page of campaigns: of one account, or of all, those that were changed last first.
+// Page returns a page of campaigns of one account or all, most recently changed first.
 func (c *Campaigns) Page(ctx context.Context, bound string, q api.CampaignQuery) (api.CampaignPage, error) {
 	account := cmp.Or(q.Account, bound)
 	if bound != "" && account != bound {
@@ -166,9 +166,9 @@ func (c *Campaigns) Page(ctx context.Context, bound string, q api.CampaignQuery)
 	return page, nil
 }
 
-// Update changes the fields of a campaign that the patch has. Of one that was sent, or is being sent:
-// Conflict, code CampaignState, but for archive. Of one that is paused or held, who has not got it gets the
-// new content.
+// Update changes the fields of a campaign that the patch has. If the campaign was sent, or is being sent,
+// only archive can change; otherwise it returns Conflict, code CampaignState. If it is paused or held, the
+// remaining recipients get the new content.
 func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.CampaignPatch) (api.CampaignInfo,
 	error) {
 	if publishes(p) {
@@ -285,9 +285,9 @@ func (c *Campaigns) Copy(ctx context.Context, bound, id string, in api.CampaignC
 	return made, err
 }
 
-// Delete removes a campaign, what is known of its recipients included, and reports whether there was one.
-// While it is being sent, paused or held: Conflict, code CampaignState. While a segment names it, or a live
-// campaign excludes who got it: Conflict, code CampaignInUse.
+// Delete removes a campaign with its recipients' data, and reports whether there was one. It returns
+// Conflict, code CampaignState, while the campaign is being sent, paused or held. It returns Conflict, code
+// CampaignInUse, while a segment names it, or a live campaign excludes its recipients.
 func (c *Campaigns) Delete(ctx context.Context, bound, id string) (bool, error) {
 	one, err := c.find(ctx, bound, id)
 	if fault.Is(err, fault.NotFound) && bound == "" {

@@ -57,7 +57,7 @@ func TestIDsAreMadeOfNames(t *testing.T) {
 	}
 }
 
-// TestMailIsFilledAsFromJSON: the outbox stores these params when a mail is put off, and reads them again.
+// TestMailIsFilledAsFromJSON: the outbox stores these params when an email is deferred, and reads them again.
 func TestMailIsFilledAsFromJSON(t *testing.T) {
 	t.Parallel()
 	m := newMail(api.Campaign{Campaign: "c", Name: "C",

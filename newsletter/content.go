@@ -17,8 +17,8 @@ import (
 	"github.com/postroom/postroom/outbox/templates/render"
 )
 
-// shared is what all mail of a campaign has. subject replaces its own; empty: it has that. bound: see
-// stored.Bound.
+// shared returns what all mail of a campaign has. subject replaces the campaign's, unless it is empty. bound
+// is stored.Bound.
 func shared(in api.Campaign, subject string, bound bool) outbox.Shared {
 	sh := outbox.Shared{
 		Account: in.Account, Subject: cmp.Or(subject, in.Subject), PreviewText: in.PreviewText,
@@ -46,7 +46,7 @@ func shared(in api.Campaign, subject string, bound bool) outbox.Shared {
 	return sh
 }
 
-// mail is what the mail of a campaign is filled with, beside the person.
+// mail is what a campaign's mail is filled with, in addition to the person.
 type mail struct {
 	params    map[string]any
 	fallbacks map[string]any
@@ -107,11 +107,10 @@ func (m mail) filled(p audience.Person) (map[string]any, error) {
 	return all, nil
 }
 
-// standIn is whom a mail is filled for if there is nobody.
+// standIn is the person that mail is filled for if there is none.
 var standIn = audience.Person{ID: "s0", Email: "reader@example.com", Name: "Reader"}
 
-// sample returns the person whom a preview is filled for: the named one, else the first of the lists, else a
-// stand-in.
+// sample returns the person for a preview: the named one, else the first of the lists, else a stand-in.
 func (c *Campaigns) sample(ctx context.Context, in api.Campaign, subscriber string) (audience.Person, bool,
 	error) {
 	if subscriber != "" {

@@ -51,7 +51,7 @@ func (c *Campaigns) revive(ctx context.Context) error {
 	})
 }
 
-// look begins what is due, sets permissions, ends runs, and makes the scans of this process.
+// look begins due campaigns, sets permissions, ends runs, and makes the scans of this process.
 func (c *Campaigns) look(ctx context.Context) error {
 	var failed error
 	if !c.listed {
@@ -103,7 +103,7 @@ func (c *Campaigns) tend(ctx context.Context, id string) (*scan, error) {
 	case api.CampaignScheduled:
 		return nil, c.due(ctx, one)
 	case api.CampaignSending:
-		if !over { // nobody knows yet whom the run goes to
+		if !over { // the run's people aren't known yet
 			return nil, c.showWait(ctx, one, &api.CampaignWait{Reason: "emails of a cancelled run are under way"})
 		}
 		return c.tendRun(ctx, one)
@@ -119,7 +119,7 @@ func (c *Campaigns) tend(ctx context.Context, id string) (*scan, error) {
 	return nil, c.finish(ctx, one)
 }
 
-// conclude ends what is left of the cancelled runs of a campaign, and reports whether nobody of them is under
+// conclude ends the rest of a campaign's cancelled runs, and reports whether none of their people are under
 // way any more.
 func (c *Campaigns) conclude(ctx context.Context, one *campaign) (over bool, err error) {
 	over = true
@@ -144,8 +144,8 @@ func (c *Campaigns) conclude(ctx context.Context, one *campaign) (over bool, err
 	return over, nil
 }
 
-// due begins a campaign whose time has come. One that is far too late is held: after a backup was restored,
-// nobody wants the mail of last month.
+// due begins a campaign whose time has come. A campaign that is far too late is held: after a restored
+// backup, no one wants last month's mail.
 func (c *Campaigns) due(ctx context.Context, one *campaign) error {
 	now := c.opts.Now()
 	if one.At == nil || one.At.After(now) {
@@ -176,7 +176,7 @@ func (c *Campaigns) due(ctx context.Context, one *campaign) error {
 	return failed
 }
 
-// tendRun mends a run, holds or ends it, and returns its scan.
+// tendRun repairs a run, holds or ends it, and returns its scan.
 func (c *Campaigns) tendRun(ctx context.Context, one *campaign) (*scan, error) {
 	s := c.scheduler.of(one.id)
 	if s == nil || s.key != one.key() || s.c.Permission != one.Permission {
@@ -214,7 +214,7 @@ func (c *Campaigns) tendRun(ctx context.Context, one *campaign) (*scan, error) {
 	return s, c.whole(ctx, one, s, chunks, now)
 }
 
-// whole ends a run that nobody waits for, and makes the scan look again at chunks that have people to mail.
+// whole ends a run that no one waits for, and makes the scan look again at chunks with people to send to.
 func (c *Campaigns) whole(ctx context.Context, one *campaign, s *scan, chunks []sendlog.Chunk,
 	now time.Time) error {
 	over, look := true, false
@@ -259,7 +259,7 @@ func (c *Campaigns) end(ctx context.Context, one *campaign) error {
 	return err
 }
 
-// finish lets go of what a campaign that has ended needed, and strikes it from the live ones.
+// finish releases the data that an ended campaign needed, and removes it from the live campaigns.
 func (c *Campaigns) finish(ctx context.Context, one *campaign) error {
 	if err := c.keepContent(ctx, one.id); err != nil {
 		return err
@@ -276,8 +276,8 @@ func (c *Campaigns) finish(ctx context.Context, one *campaign) error {
 	return err
 }
 
-// mend ends the batches of dead processes, and enqueues deferred people whose message was not made. It
-// returns the chunks of the run.
+// mend ends dead processes' batches, and enqueues deferred people whose message was not made. It returns the
+// run's chunks.
 func (c *Campaigns) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Chunk, error) {
 	run := one.run()
 	chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
@@ -333,9 +333,9 @@ func (c *Campaigns) enqueueOwed(ctx context.Context, one *campaign, s *scan, chu
 	return nil
 }
 
-// cancelDeferred cancels the messages of deferred people. The events of the messages settle the people, in
-// order: the message may have failed, and its event is not applied yet. Whoever has no message, because a
-// worker died before, is settled here, unless a worker that has a batch may be about to hand it in.
+// cancelDeferred cancels deferred people's messages. The messages' events settle the people, in order: the
+// message may have failed, and its event is not applied yet. People without a message, because a worker died
+// before, are settled here, unless a worker that has a batch may be about to submit it.
 func (c *Campaigns) cancelDeferred(ctx context.Context, one *campaign, chunks []sendlog.Chunk) error {
 	for i, chunk := range chunks {
 		if chunk.Counts.States[sendlog.Deferred] == 0 {

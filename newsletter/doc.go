@@ -2,8 +2,8 @@
 //
 // # Words
 //
-// A run is one sending of a campaign. A scan looks for the people of a run, chunk by chunk, in each process.
-// A batch is a hundred people whom one worker mails. See package sendlog.
+// A run is one sending of a campaign. A scan looks for a run's people, chunk by chunk, in each process. A
+// batch is a hundred people that one worker sends to. See package sendlog.
 //
 //	draft ── send ──▶ sending ── scanned, nobody left ──▶ sent ── resend ──▶ sending
 //	draft ── send at ──▶ scheduled ── due ──▶ sending
@@ -15,29 +15,29 @@
 //
 // # Promises
 //
-//   - Each person of a run is mailed at most once, in whichever processes, and whatever crashes. Whom a crash
-//     caught between the final dot and the reply is in doubt: listed, and not mailed again by itself.
-//   - Each person of a run is mailed, or has a state that says why not. A run ends only when nobody waits.
-//   - After Pause or Cancel has returned, no first attempt reaches its final dot, and no further one begins.
-//     One that is under way then may still finish: it asked the campaign when it began.
-//   - A run begins to mail once nobody of a cancelled run before it is under way.
-//   - Nobody is mailed by an attempt that begins after their wish to leave was stored, and no relay is told
-//     their address.
-//   - What is known of a person is at most a second or two old when an attempt begins, also when the outbox
-//     tries again. A retry has the content that the campaign has then.
+//   - Each person of a run gets the mail at most once, whatever crashes. After a crash between the final dot
+//     and the reply, the person is in doubt: listed, and not automatically sent to again.
+//   - Each person of a run gets the mail, or has a state that says why not. A run ends when no one waits.
+//   - After Pause or Cancel has returned, no first attempt reaches its final dot, and no new one begins. An
+//     attempt that is under way then may still finish: it asked the campaign when it began.
+//   - A run begins to send once no one of an earlier cancelled run is under way.
+//   - After a person's unsubscribe was stored, no attempt to send to them begins, and no relay learns their
+//     address.
+//   - When an attempt begins, data about its person is at most a second or two old, even when the outbox
+//     tries again. A retry has the campaign's current content.
 //   - The rate of a campaign is kept from below, too: turns are reserved a second ahead and used in order.
-//   - The public archive shows only what was sent with archive to lists that are public, and of no person.
-//   - The content of a run does not change with its template. To change a paused campaign is a new content,
-//     for those who have not got it.
-//   - A campaign is not deleted while a segment names it. Nobody is mailed because it is gone.
+//   - The public archive shows only campaigns that were sent with archive to public lists, and no one's data.
+//   - A run's content does not change with its template. Changing a paused campaign means new content, for
+//     people who have not received it.
+//   - A campaign is not deleted while a segment names it, so its deletion sends no one anything.
 //   - Campaigns take turns, batch by batch, so a slow one delays no other.
-//   - The numbers of variants, like all numbers, cost the same for any audience: the send log counts each
-//     variant apart, and those of its test ([sendlog.Group]). Recount compares them with each person.
-//   - A relay in trouble defers nobody: its people wait where they are. Only a person whom a relay puts off
-//     becomes a message of the outbox, with attempts and a delay of its own.
+//   - The numbers of variants, like all numbers, cost the same for any audience. The send log counts each
+//     variant separately, and its test too ([sendlog.Group]). Recount compares the counts with each person.
+//   - A failing relay defers no one: its people wait where they are. Only a person that a relay defers
+//     becomes a message of the outbox, with its own attempts and delay.
 //
-// It never mails pending or suppressed people, writes no addresses to its own keys, and holds no audience in
-// memory: a process has some 2,000 people of each campaign at a time.
+// It never sends to pending or suppressed people, and writes no addresses to its own keys. It holds no
+// audience in memory: a process has some 2,000 people of each campaign at a time.
 //
 // # Turns
 //
@@ -54,6 +54,6 @@
 //
 // # Failures
 //
-// If Redis is unreachable, nothing is mailed. A result that was read is recorded when Redis is back. If a
-// process dies, its batches end with their leases, and other processes go on.
+// If Redis is unreachable, nothing is sent. A result that was read is recorded when Redis is back. If a
+// process dies, its batches end with their leases, and other processes continue.
 package newsletter

@@ -27,7 +27,7 @@ func (c *Campaigns) Erase(ctx context.Context, w outbox.Whom) (runs int, err err
 	return runs, err
 }
 
-// Personal calls do with what became of the mail of each run to a subscriber.
+// Personal calls do with the result of each run's mail to a subscriber.
 func (c *Campaigns) Personal(ctx context.Context, w outbox.Whom, do func(api.PersonalCampaign) error) error {
 	return c.eachRunOf(ctx, w, func(one *campaign, run sendlog.Run, ordinal uint32) error {
 		chunk, offset := sendlog.ChunkOf(ordinal)

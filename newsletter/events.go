@@ -77,7 +77,7 @@ func (c *Campaigns) emit(ctx context.Context, one *campaign) error {
 	return err
 }
 
-// follow applies what became of the messages of deferred people, until ctx ends.
+// follow applies the results of deferred people's messages, until ctx ends.
 func (c *Campaigns) follow(ctx context.Context) {
 	err := c.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Gather: redisdb.Unhurried}, c.apply)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Campaigns) apply(ctx context.Context, entries []redisdb.Entry) error {
 		}
 		e, err := event.Parse([]byte(text))
 		if err != nil {
-			continue // of a later version
+			continue // from a later version
 		}
 		move, ok := results[e.Type]
 		if !ok {
@@ -104,7 +104,7 @@ func (c *Campaigns) apply(ctx context.Context, entries []redisdb.Entry) error {
 			event.Message
 			event.Failure
 			Job    event.Job
-			Reason string `json:"reason"` // of messageSuppressed
+			Reason string `json:"reason"` // in messageSuppressed
 		}
 		if json.Unmarshal(e.Data, &data) != nil || data.Message.Campaign == nil {
 			continue

@@ -23,7 +23,7 @@ type Facts struct {
 // Facts returns the recorder of facts.
 func (c *Campaigns) Facts() *Facts { return &Facts{Facts: c.Outbox.Facts, campaigns: c} }
 
-// about returns whom a message of a campaign went to; nil: it is of none.
+// about returns the recipient of a campaign's message, or nil for other messages.
 func (c *Campaigns) about(ctx context.Context, messageID string) (*recipient, error) {
 	id, ok := outbox.ReadCampaignID(messageID)
 	if !ok || id.Campaign == 0 || id.Run == 0 {
@@ -67,8 +67,8 @@ func (c *Campaigns) MayReplay(ctx context.Context, messageID string) error {
 // unmailed are the states of people who get no mail of a run.
 var unmailed = []sendlog.State{sendlog.Waiting, sendlog.Suppressed, sendlog.Unsubscribed, sendlog.Cancelled}
 
-// resent returns Conflict, code CampaignResent, if a recipient has the mail of a run, or a later run has the
-// recipient, or may have. taken: a worker of that run is about to email the recipient, or to give them back.
+// resent returns Conflict, code CampaignResent, if a recipient has a run's mail, or if a later run has the
+// recipient, or may have. taken means that a worker of that run will email the recipient, or give them back.
 func (c *Campaigns) resent(ctx context.Context, one *campaign, at *recipient) (taken bool, err error) {
 	var runs []sendlog.Run
 	for n := at.run.Number; n <= len(one.Runs); n++ {
@@ -150,7 +150,7 @@ func (c *Campaigns) learn(ctx context.Context, p *recipient, fact outbox.Fact) e
 			Why: cut(fact.Details.Diagnostic)})
 		return err
 	}
-	if proves { // who has the mail got it
+	if proves { // a person who has the mail received it
 		_, err := c.Log.Prove(ctx, p.run, p.chunk, p.offset)
 		return err
 	}
@@ -163,8 +163,8 @@ func domainCounters(address string) map[sendlog.Bit]string {
 	return map[sendlog.Bit]string{sendlog.Opened: "d:opened:" + domain, sendlog.Clicked: "d:clicked:" + domain}
 }
 
-// countersOf returns the counters by domain that a fact may change. There are none of a subscriber who was
-// deleted. Only opens and clicks of people are counted so, and need to read the subscriber.
+// countersOf returns the counters by domain that a fact may change, or none for a deleted subscriber. Only
+// people's opens and clicks are counted so, and need to read the subscriber.
 func (c *Campaigns) countersOf(ctx context.Context, p *recipient, fact outbox.Fact) (map[sendlog.Bit]string,
 	error) {
 	if fact.Type != event.TrackOpen && fact.Type != event.TrackClick || fact.Details.Bot {
@@ -177,8 +177,8 @@ func (c *Campaigns) countersOf(ctx context.Context, p *recipient, fact outbox.Fa
 	return domainCounters(person.Email), err
 }
 
-// notesOf returns what a fact says of a person, and whether it proves that the person got the mail. once has
-// the counters of people beside those of the bits.
+// notesOf returns what a fact says of a person, and whether it proves that the person received the mail. once
+// has the counters of people that the bits don't have.
 func notesOf(offset int, fact outbox.Fact, once map[sendlog.Bit]string) (notes []sendlog.Note, proves bool) {
 	note := func(bit sendlog.Bit, total string) {
 		notes = append(notes, sendlog.Note{Offset: offset, Bit: bit, Total: total, Once: once[bit]})
@@ -260,8 +260,8 @@ func (c *Campaigns) Runs(ctx context.Context, account, id string) (int, error) {
 	return len(one.Runs), nil
 }
 
-// Engaged returns what the subscribers of a chunk did with the mail of all runs of a campaign together, also
-// of one that is under way. Its errors are those of Runs.
+// Engaged returns what a chunk's subscribers did with the mail of all of a campaign's runs together, even a
+// run that is under way. It returns the same errors as Runs.
 func (c *Campaigns) Engaged(ctx context.Context, account, id string, chunk int) (segment.Engaged, error) {
 	one, err := c.find(ctx, account, id)
 	if err != nil {

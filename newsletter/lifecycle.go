@@ -18,11 +18,11 @@ import (
 // mostAhead is how far ahead a campaign may be scheduled.
 const mostAhead = 5 * 366 * 24 * time.Hour
 
-// mostPast is how long past a time may be that is asked for; then it means now.
+// mostPast is how far in the past a requested time may be; then it means now.
 const mostPast = 5 * time.Minute
 
-// Send begins a run, now or at a time. Of a campaign that is being sent, or was: nothing starts, and the
-// answer is the same. Unprocessable, code CampaignRefused: its details have the faults that Check finds.
+// Send begins a run, now or at a time. If the campaign was sent or is being sent, it changes nothing. It
+// returns Unprocessable, code CampaignRefused, with the errors that Check finds in its details.
 func (c *Campaigns) Send(ctx context.Context, bound, id string, s api.CampaignStart) (api.CampaignRun,
 	error) {
 	one, err := c.find(ctx, bound, id)
@@ -50,7 +50,7 @@ func (c *Campaigns) Send(ctx context.Context, bound, id string, s api.CampaignSt
 	return c.begin(ctx, one, api.CampaignResend{})
 }
 
-// startAt reads when a campaign is to begin; zero: now.
+// startAt reads when a campaign begins; zero means now.
 func (c *Campaigns) startAt(one *campaign, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -84,7 +84,7 @@ func (c *Campaigns) ready(ctx context.Context, bound string, one *campaign, at t
 	return c.refused(ctx, one, at)
 }
 
-// refused returns an error with the faults of a campaign that begins at a time, if it has any. Zero: now.
+// refused returns the errors of a campaign that begins at a time (zero means now), or nil.
 func (c *Campaigns) refused(ctx context.Context, one *campaign, at time.Time) error {
 	e := precheck{campaigns: c, one: one, at: at}
 	if err := e.run(ctx); err != nil || e.result.OK {
@@ -106,8 +106,8 @@ func ran(one *campaign) api.CampaignRun {
 	return api.CampaignRun{Campaign: one.id, State: one.State, Run: len(one.Runs), At: one.At}
 }
 
-// enliven lists a campaign among those that the dispatchers look at. It goes before the change of state, so
-// that a crash leaves no campaign unseen, and after it: in between, a dispatcher may strike the campaign.
+// enliven adds a campaign to the dispatchers' set. It runs before the change of state, so that a crash leaves
+// no campaign unseen, and after it, because a dispatcher may remove the campaign in between.
 func (c *Campaigns) enliven(ctx context.Context, id string) error {
 	return redisdb.Failed(c.DB.Client().SAdd(ctx, liveKey(), id).Err(), "list campaign %s", id)
 }
@@ -134,7 +134,7 @@ func (c *Campaigns) plan(ctx context.Context, before *campaign, at time.Time) (a
 }
 
 // begin starts a run of a campaign as it was read. If its state has changed since, nothing starts: another
-// caller was first, and the answer is that of the run.
+// caller was first, and begin returns that run.
 func (c *Campaigns) begin(ctx context.Context, before *campaign, again api.CampaignResend) (api.CampaignRun,
 	error) {
 	id := before.id
@@ -194,7 +194,7 @@ func (c *Campaigns) turned(ctx context.Context, id string, one *campaign, err er
 	return ran(one), err
 }
 
-// saveAgain stores the content of a run anew, after it was changed.
+// saveAgain stores a run's content again, after it was changed.
 func (c *Campaigns) saveAgain(ctx context.Context, one *campaign) (*campaign, error) {
 	snapshots, err := c.save(ctx, &one.stored, one.run().Subject)
 	if err != nil {
@@ -235,7 +235,7 @@ func (c *Campaigns) Pause(ctx context.Context, bound, id string) (api.CampaignRu
 		api.CampaignHeld)
 }
 
-// Resume goes on with a run that is paused or held.
+// Resume resumes a run that is paused or held.
 func (c *Campaigns) Resume(ctx context.Context, bound, id string) (api.CampaignRun, error) {
 	one, err := c.find(ctx, bound, id)
 	if err == nil && one.State == api.CampaignHeld && one.run() == nil { // it came too late
@@ -261,8 +261,8 @@ func (c *Campaigns) Resume(ctx context.Context, bound, id string) (api.CampaignR
 		api.CampaignHeld)
 }
 
-// Cancel ends a campaign: who has not got it will not. The dispatcher cancels the messages of deferred
-// people.
+// Cancel ends a campaign: people who haven't received it won't. The dispatcher cancels deferred people's
+// messages.
 func (c *Campaigns) Cancel(ctx context.Context, bound, id string) (api.CampaignRun, error) {
 	return c.transition(ctx, bound, id, 0, api.CampaignCancelled, "", "", "cancel it", api.CampaignDraft,
 		api.CampaignScheduled, api.CampaignSending, api.CampaignPaused, api.CampaignHeld)
@@ -284,7 +284,7 @@ func (c *Campaigns) hold(ctx context.Context, one *campaign, reason, detail stri
 
 // transition changes the state of a campaign from one of some. A campaign that has the state stays as it is,
 // and so does one whose permission is another than the caller looked at: it was resumed since, or begun
-// again. 0: any.
+// again. 0 means any.
 func (c *Campaigns) transition(ctx context.Context, bound, id string, permission int, to, reason, detail,
 	what string, from ...string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
@@ -314,7 +314,7 @@ func (c *Campaigns) transition(ctx context.Context, bound, id string, permission
 	return c.turned(ctx, id, one, err)
 }
 
-// eventOf returns the event about a new state; empty: there is none.
+// eventOf returns the event about a new state; empty if there is none.
 func eventOf(state string) event.Type {
 	switch state {
 	case api.CampaignPaused:

@@ -53,8 +53,8 @@ func (m judge) newRun(one *campaign) *started {
 	return r
 }
 
-// decide notes to whom the last run goes. It waits for mail of cancelled runs that is under way. If that of
-// another one is, by a replay, the run may go to the person or not: one of both does.
+// decide notes to whom the last run goes. It waits for mail of cancelled runs that is under way. If another
+// run's mail is, by a replay, the run may go to the person or not: one of both does.
 func (m judge) decide(r *started, one *campaign) {
 	for p := range r.open {
 		states := m.statesOf(p, one, len(one.Runs))
@@ -102,7 +102,7 @@ func (m judge) recipients(run int) []api.CampaignRecipient {
 	return page.Recipients
 }
 
-// listed returns the states of the recipients of a run, by the ids of their mail.
+// listed returns a run's recipients' states, by the ids of their mail.
 func (m judge) listed(run int) map[string]string {
 	all := map[string]string{}
 	for _, r := range m.recipients(run) {
@@ -111,7 +111,7 @@ func (m judge) listed(run int) map[string]string {
 	return all
 }
 
-// check compares what came of it with the promises.
+// check compares the results with the promises.
 func (m judge) check() {
 	for n := range m.runs {
 		m.checkRun(m.runs[n], m.recipients(n+1))
@@ -300,7 +300,7 @@ func (m judge) checkCounters() {
 	}
 }
 
-// counted counts recipients by their states; variant: only those of one.
+// counted counts recipients by their states, only one variant's if it is given.
 func counted(all []api.CampaignRecipient, variant string) (s api.CampaignStates, opened int) {
 	for _, r := range all {
 		if variant != "" && r.Variant != variant {

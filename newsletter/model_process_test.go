@@ -37,7 +37,7 @@ type process struct {
 	cancel   context.CancelFunc
 
 	mu   sync.Mutex
-	op   *operation // that runs, or has stalled; nil: none
+	op   *operation // that runs, or has stalled; nil if none
 	dead bool       // its connections are cut
 }
 
@@ -46,7 +46,7 @@ type operation struct {
 	name    string
 	what    blow
 	at      int // the step that the blow meets, counted from 0
-	from    int // the attempt from which steps are counted; 0: they are from the beginning
+	from    int // the attempt from which steps are counted; 0 if they are from the beginning
 	tried   int // attempts so far
 	began   int // when, in ticks of the model
 	run     int // the last one then
@@ -55,7 +55,7 @@ type operation struct {
 	struck  bool // the blow has met it
 	claimed bool // it has a batch
 	late    bool // the lease of that has ended
-	resumed int  // when it went on after it had stalled; 0: it did not stall
+	resumed int  // when it continued after it had stalled; 0 if it did not stall
 	went    bool // an attempt was made since
 	asked   int  // when the campaign was asked about a message of the outbox, before its attempt
 	stalled chan struct{}
@@ -150,7 +150,7 @@ func (op *operation) stall() {
 	<-op.resume
 }
 
-// stalled names the operation that stalls; empty: none does.
+// stalled names the operation that stalls; empty if none does.
 func (p *process) stalled() string {
 	if p.op == nil {
 		return ""
@@ -173,7 +173,7 @@ func (p *process) tries() {
 	}
 }
 
-// takes makes an operation the one that runs; nil: none does.
+// takes makes an operation the one that runs; nil if none does.
 func (p *process) takes(op *operation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,7 +231,7 @@ func touches(cmd redis.Cmder) bool {
 	})
 }
 
-// start starts a process anew.
+// start starts a process again.
 func (p *process) start() {
 	p.ctx, p.cancel = context.WithCancel(p.m.ctx)
 	p.mu.Lock()

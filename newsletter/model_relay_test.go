@@ -29,7 +29,7 @@ type letter struct {
 	to    *person
 	tries []try
 
-	troubled  bool // an attempt was met by a fault: the product may not know what came of it
+	troubled  bool // an attempt failed: the product may not know its result
 	replays   int  // how often an operator had it sent again, or may have
 	cancelled bool // an operator cancelled the message, or may have
 	settled   bool // an operator counted it as sent, or it proved that it was
@@ -38,7 +38,7 @@ type letter struct {
 
 // try is an attempt of a letter.
 type try struct {
-	reply    string // of the relay; empty: it accepted the mail
+	reply    string // the relay's; empty if it accepted the mail
 	direct   bool   // not by the outbox
 	dot      bool   // the final dot was written
 	took     bool   // the relay has the mail
@@ -55,7 +55,7 @@ func (l *letter) copies() (n int) {
 	return n
 }
 
-// doubtful reports whether the product may not know what came of an attempt.
+// doubtful reports whether the product may not know an attempt's result.
 func (l *letter) doubtful() bool {
 	return slices.ContainsFunc(l.tries, func(t try) bool { return t.doubtful })
 }
@@ -70,7 +70,7 @@ func (l *letter) had(reply string) bool {
 	return false
 }
 
-// The replies of a relay beside the usual one.
+// A relay's replies, except for the usual one.
 const (
 	later    = "451 4.7.1 later"       // to RCPT
 	laterDot = "452 4.3.1 full"        // to the dot
@@ -152,7 +152,7 @@ func (r *relay) dot(l *letter, t *try, d routing.Dispatch) error {
 	return nil
 }
 
-// begins checks that an attempt may begin: no relay is to be told an address after that was answered.
+// begins checks that an attempt may begin: after that was answered, no relay may learn an address.
 func (r *relay) begins(l *letter, op *operation, d routing.Dispatch) {
 	p, began := l.to, op.attempts()
 	switch {
@@ -180,7 +180,7 @@ func (r *relay) begins(l *letter, op *operation, d routing.Dispatch) {
 	}
 }
 
-// again checks that nobody gets the mail of a run who has that of another one, unless the run is for them.
+// again checks that no one gets the mail of a run who has another run's, unless the run is for them.
 func (r *relay) again(l *letter) {
 	for _, other := range r.letters {
 		if other.to != l.to || other.run == l.run {

@@ -27,7 +27,7 @@ const mailing = "mails"
 // do runs a verb in a process, with a blow. What verb returns tells the model its answer.
 func (m *model) do(name string, verb func(ctx context.Context, p *process) (then func()), about ...*person) {
 	p := m.procs[rapid.IntRange(0, 1).Draw(m.rt, "process")]
-	if p.op != nil { // it has stalled; while the other one has, too, this one goes on
+	if p.op != nil { // it has stalled; while the other one has, too, this one continues
 		if p = m.other(p); p.op != nil {
 			m.thaw(p)
 			return
@@ -77,7 +77,7 @@ func (m *model) await(p *process, op *operation, stalled chan struct{}) {
 	}
 }
 
-// ended is after an operation: the model hears its answer, or its process is started anew.
+// ended is after an operation: the model hears its answer, or its process is started again.
 func (m *model) ended(p *process, op *operation) {
 	p.takes(nil)
 	if p.killed() {
@@ -116,7 +116,7 @@ func (m *model) thaw(p *process) {
 	m.await(p, op, nil)
 }
 
-// kill ends a process, and starts it anew.
+// kill ends a process, and starts it again.
 func (m *model) kill(p *process) {
 	m.tick.Add(1)
 	m.note("%s is killed", p.name)
@@ -168,7 +168,7 @@ func (m *model) stored() *campaign {
 	return one
 }
 
-// expire ends the leases of all batches: those of the dead, and those of operations that stall.
+// expire ends the leases of all batches: the dead's, and stalled operations'.
 func (m *model) expire() {
 	m.expired = int(m.tick.Add(1))
 	m.note("leases end")

@@ -27,16 +27,16 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
-// historiesFor bounds the time of TestAnyHistoryKeepsThePromises, unless it is told how many to run. To play
+// historiesFor bounds the time of TestAnyHistoryKeepsThePromises, unless the number to run is given. To play
 // 100,000 random steps and more, which takes some ten minutes:
 //
 //	go test ./newsletter -run TestAnyHistory -v -timeout 30m -rapid.checks=2000
 const historiesFor = 15 * time.Second
 
 // TestAnyHistoryKeepsThePromises runs random histories of a campaign in two processes on one Redis, with
-// their outbox and audience: dispatchers look, workers mail batches and deliver what was put off, events are
+// their outbox and audience. Dispatchers look, workers send batches and deliver deferred messages, events are
 // followed, operators and recipients do what they may. Each operation may die, stall, be sent twice or lose
-// its answer at any call to Redis and around a final dot; leases end. A relay accepts, puts off, refuses, and
+// its answer at any call to Redis and around a final dot; leases end. A relay accepts, defers, refuses, and
 // cuts the connection. The model notes what really happened: attempts and dots are judged when they come, and
 // once all has gone quiet, so are the states of the recipients and the counters. Then there may be another
 // run.
@@ -92,14 +92,14 @@ type model struct {
 	resend  bool // people in doubt are mailed again
 	people  []*person
 	letters map[string]*letter // by the id of the message
-	replies map[string]string  // of the relay, by address
+	replies map[string]string  // the relay's, by address
 	full    time.Time          // until then the relay takes no mail
-	tested  int                // attempts at test mails
+	tested  int                // attempts at test emails
 
-	state   string // of the campaign, as it was seen last
+	state   string // the campaign's, as it was seen last
 	runs    []*started
-	halted  int    // since when the campaign is paused or cancelled; 0: it may not be
-	subject string // that all mail has which begins from now on; empty: not known
+	halted  int    // since when the campaign is paused or cancelled; 0 if it may not be
+	subject string // that all mail has which begins from now on; empty if not known
 	edited  int    // since when
 	edits   int
 	expired int // when all leases were ended last
@@ -121,7 +121,7 @@ type person struct {
 	since   time.Time
 	barred  int  // since when the person is suppressed, has left or was erased; 0: may be mailed
 	stopped bool // the person was barred at some time, or may have been
-	erasing bool // the person is to be erased
+	erasing bool // the person will be erased
 	erased  bool
 	touched int // when the person was last changed, or a mail of an earlier run was
 }
@@ -252,7 +252,7 @@ func (m *model) note(format string, args ...any) {
 	m.notes = append(m.notes, fmt.Sprintf("%4d ", m.tick.Load())+fmt.Sprintf(format, args...))
 }
 
-// story tells what happened.
+// story returns what happened.
 func (m *model) story() string {
 	return strings.Join(m.notes, "\n") + "\n\nlog:\n" + m.log.String()
 }

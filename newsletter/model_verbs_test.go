@@ -125,7 +125,7 @@ func (m hand) act(verb string) {
 	}
 }
 
-// outlive ends the leases of a worker that stalls, lets the other process take its people, and lets it go on.
+// outlive ends the leases of a worker that stalls, lets the other process take its people, and continues it.
 func (m hand) outlive() {
 	m.expire()
 	for _, p := range m.procs {
@@ -172,7 +172,7 @@ func (m hand) anybody() *person {
 	return rapid.SampledFrom(some).Draw(m.rt, "person")
 }
 
-// anyLetter picks a letter that the relay accepted, or one that it did not; nil: there is none.
+// anyLetter picks a letter that the relay accepted, or one that it did not; nil if there is none.
 func (m hand) anyLetter(accepted bool) *letter {
 	var some []string
 	for id, l := range m.letters {
@@ -260,7 +260,7 @@ func (m *model) settled(run int) {
 	}
 }
 
-// resume goes on with the campaign.
+// resume continues the campaign.
 func (m hand) resume(ctx context.Context, p *process) func() {
 	m.halted = 0 // at any step of it
 	_, err := p.Resume(ctx, "", spring)
@@ -407,7 +407,7 @@ func (m hand) erase(p *person) func(ctx context.Context, at *process) func() {
 	}
 }
 
-// touch changes a letter, or what is known of it.
+// touch changes a letter, or the data about it.
 func (m hand) touch(verb string, l *letter) {
 	m.note("it is about %s", l)
 	switch verb {
@@ -434,7 +434,7 @@ func (m hand) touch(verb string, l *letter) {
 			return m.answer(err)
 		}, l.to)
 	case "retry":
-		l.replays++ // of a dead letter
+		l.replays++ // a dead letter's
 		m.do("retries", func(ctx context.Context, p *process) func() {
 			_, err := p.outbox.Operations.Retry(ctx, l.id)
 			return m.answer(err)

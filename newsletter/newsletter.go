@@ -25,7 +25,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// Parts are what Campaigns is built from. All are needed but DNS and Web.
+// Parts are what Campaigns needs. DNS and Web are optional.
 type Parts struct {
 	DB           *redisdb.DB
 	Audience     *audience.Subscribers
@@ -33,33 +33,33 @@ type Parts struct {
 	Outbox       *outbox.Outbox
 	Limits       *limits.Limits
 	Suppressions *suppression.Store
-	// Relays returns those that mail of an account goes through; gateway is the one that a campaign names. It is
-	// that of routing.Router.
+	// Relays returns the relays that an account's mail goes through; gateway is the one that a campaign names.
+	// routing.Router implements it.
 	Relays func(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) ([]gateways.Relay,
 		error)
-	DNS maildns.Resolver // nil: DKIM and DMARC of senders are not looked up
-	Web *http.Client     // asks links whether they answer; nil: none are asked
-	// Resting reports whether the queue bulk is paused.
+	DNS maildns.Resolver // if nil, DKIM and DMARC of senders are not looked up
+	Web *http.Client     // checks that links answer; if nil, none are checked
+	// Resting reports whether the bulk queue is paused.
 	Resting func(ctx context.Context) (bool, error)
 }
 
 // Options are the settings. The zero value of a field means its default.
 type Options struct {
-	Workers        int           // batches that this process works on at once; 0: it sends none
-	Connections    int           // mails of a batch under way at once; 0: 10
-	InFlight       int           // deferred messages of a run beyond which its scan waits; 0: 10,000
-	Expire         time.Duration // a start that comes later than this is held; 0: 24 hours
-	ResendInDoubt  bool          // people whom a crash caught at the dot are mailed again
-	HoldAfter      int           // people before rates of bounces, complaints and faults count; 0: 500
-	HoldBounces    float64       // share of bounced people that holds a run; 0: never
-	HoldComplaints float64       // of those that got it
-	HoldFaults     float64       // of mails that could not be written
+	Workers        int           // batches that this process works on together; 0 if it sends none
+	Connections    int           // a batch's messages under way together; defaults to 10
+	InFlight       int           // deferred messages of a run beyond which its scan waits; defaults to 10,000
+	Expire         time.Duration // a start that comes later than this is held; defaults to 24 hours
+	ResendInDoubt  bool          // people that a crash caught at the dot are sent to again
+	HoldAfter      int           // people before rates of bounces, complaints and errors count; defaults to 500
+	HoldBounces    float64       // share of bounced people that holds a run; 0 means never
+	HoldComplaints float64       // share of the people who received it
+	HoldFaults     float64       // share of messages that could not be written
 	Archived       bool          // the event stream is archived: it has the events that no webhook gets, too
 
-	ServiceURL func() string         // public address; nil: none
-	Logger     *slog.Logger          // nil: no log
-	Registry   prometheus.Registerer // nil: no metrics
-	Now        func() time.Time      // nil: time.Now
+	ServiceURL func() string         // public address; nil if none
+	Logger     *slog.Logger          // nil means no log
+	Registry   prometheus.Registerer // nil means no metrics
+	Now        func() time.Time      // defaults to time.Now
 }
 
 func (o Options) withDefaults() Options {
@@ -88,19 +88,19 @@ type Campaigns struct {
 	archived  archiveCache
 	metrics   *metrics
 	log       *slog.Logger
-	scheduler *scheduler    // whose turn it is
+	scheduler *scheduler    // which campaign is next
 	live      *redisdb.Work // there are live campaigns
 
-	// The dispatcher's: it begins what is due, lets workers mail batches, and ends runs.
-	held     *lease.Set[*sendlog.Batch]               // that are mailed by this process
-	versions *redisdb.Group[string, struct{}, string] // of the suppressions
-	counts   sync.WaitGroup                           // of audiences
+	// The dispatcher's: it begins due campaigns, lets workers send batches, and ends runs.
+	held     *lease.Set[*sendlog.Batch]               // by this process
+	versions *redisdb.Group[string, struct{}, string] // the suppressions'
+	counts   sync.WaitGroup                           // for audiences
 	listed   bool                                     // all live campaigns are; else look lists them
 
 	Archive *Archive
 }
 
-// New returns Campaigns. What it sends begins with Run.
+// New returns Campaigns. Sending begins with Run.
 func New(p Parts, o Options) (*Campaigns, error) {
 	if p.DB == nil || p.Log == nil || p.Outbox == nil || p.Limits == nil || p.Suppressions == nil ||
 		p.Relays == nil || p.Resting == nil {
@@ -131,7 +131,7 @@ func New(p Parts, o Options) (*Campaigns, error) {
 	return c, nil
 }
 
-// Run sends campaigns, begins those that are due, and repairs what a crash left, until ctx ends.
+// Run sends campaigns, begins due ones, and repairs what a crash left, until ctx ends.
 func (c *Campaigns) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { c.keep(ctx) })

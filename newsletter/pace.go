@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// pace is how fast mail may go. Zero: none goes. Infinite: it is not bounded.
+// pace is how fast mail may go. Zero means none, infinite means unlimited.
 type pace struct{ perSecond, perDay float64 }
 
 // paceOf returns the pace that a rate allows.
@@ -61,8 +61,8 @@ func duration(people int, paceOn func(day int) (perSecond, perDay float64)) (tim
 	return 0, false
 }
 
-// mayTake returns how many people may be taken for a batch now, as the window, the rate and the limits of the
-// campaign say. Nobody: the scan rests.
+// mayTake returns how many people may be claimed for a batch now under the campaign's window, rate and
+// limits. If it returns 0, the scan pauses.
 func (c *Campaigns) mayTake(ctx context.Context, s *scan, now time.Time) int {
 	if s.c.Window != nil && s.c.Window.Of != "recipient" {
 		if opens := s.window.Next(now, s.zone); opens.After(now) {
@@ -88,12 +88,12 @@ func (c *Campaigns) mayTake(ctx context.Context, s *scan, now time.Time) int {
 	return max(0, min(most, s.paid))
 }
 
-// turnLength is how much mail of a campaign's rate goes at once: less makes more round trips, more is uneven.
+// turnLength is how much of a campaign's rate goes together: less takes more round trips, more is uneven.
 const turnLength = 100 * time.Millisecond
 
-// takeTurns pays for the mails whose time has come, and reserves turns for a second ahead. So the rate is
-// kept even if a worker comes late. Each start of a run has a scope of its own, so nobody waits for
-// turns that were reserved before a pause, or at another rate.
+// takeTurns pays for messages that are due, and reserves turns for a second ahead. So the rate is kept even
+// if a worker comes late. Each start of a run has its own scope, so it doesn't wait for turns that were
+// reserved before a pause, or at another rate.
 func (c *Campaigns) takeTurns(ctx context.Context, s *scan, now time.Time) error {
 	turn := max(1, int(s.c.Rate*turnLength.Seconds()))
 	scope := limits.Scope{Name: fmt.Sprintf("campaign:%s:%d", s.c.id, s.c.Permission),
@@ -116,17 +116,17 @@ func (c *Campaigns) takeTurns(ctx context.Context, s *scan, now time.Time) error
 	}
 }
 
-// unpaid gives back what was paid for mails that were not sent.
+// unpaid gives back the payment for messages that were not sent.
 func (s *scan) unpaid(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paid += n
 }
 
-// reservations are those of a campaign in the limits of its account and its relays. Mails that could not
-// wait leave them for the next ones. They outlast a pause.
+// reservations are a campaign's in the limits of its account and its relays. Messages that could not wait
+// leave them for the next messages. They outlast a pause.
 type reservations struct {
-	gateway string // that they are for; empty: those of the account
+	gateway string // that they are for; empty for the account's
 
 	mu  sync.Mutex
 	all []reserved // the earliest first
@@ -138,7 +138,7 @@ type reserved struct {
 	had     limits.Reservation
 }
 
-// due returns how many people may be mailed soon. Nobody: when to ask again, when there is a place, and why.
+// due returns how many people may be sent to soon; if none, when to ask again, when there is room, and why.
 func (p *reservations) due(now time.Time) (most int, next, opens time.Time, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +154,7 @@ func (p *reservations) due(now time.Time) (most int, next, opens time.Time, why 
 	return max(1, most), now, now, ""
 }
 
-// take returns the earliest reservation; empty: there is none. keep leaves one.
+// take returns the earliest reservation; empty if there is none. keep leaves one.
 func (p *reservations) take() limits.Reservation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +173,7 @@ func (p *reservations) keep(one reserved) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(p.all, one, func(a, b reserved) int {
-		return cmp.Or(a.at.Compare(b.at), -1) // after those of the same time
+		return cmp.Or(a.at.Compare(b.at), -1) // after reservations of the same time
 	})
 	p.all = slices.Insert(p.all, at, one)
 }
@@ -188,11 +188,11 @@ func earlier(a, b time.Time) time.Time {
 // quotaPause is how long a run waits for room in a quota before it asks again: a quota may be raised.
 const quotaPause = 5 * time.Second
 
-// reasonQuota is the reason of a campaign that waits for room in a quota. It goes on by itself.
+// reasonQuota is the reason of a campaign that waits for room in a quota. It resumes automatically.
 const reasonQuota = "quota"
 
-// sendWithin mails as many people as the quotas have room for, and gives back the room of those it didn't
-// try.
+// sendWithin sends to as many people as the quotas have room for, and gives back the room for the people it
+// didn't try.
 func (b *batch) sendWithin(ctx, work context.Context, people []uint32) {
 	mailing := b.scan.mailings[0] // all variants have the same account
 	room, err := mailing.Reserve(work, len(people))
@@ -222,7 +222,7 @@ func (b *batch) noRoom(ctx context.Context, err error) {
 	b.scan.rest(b.c.opts.Now().Add(pause), why)
 }
 
-// noteQuota notes which quota has no room; empty: all have.
+// noteQuota notes which quota has no room; empty if all have.
 func (s *scan) noteQuota(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,8 +251,8 @@ func (c *Campaigns) showQuota(ctx context.Context, one *campaign, s *scan) error
 	return err
 }
 
-// waitShown is how long a run mails nobody before the campaign says what it waits for, and how far the time
-// may move until that is written again.
+// waitShown is how long a run sends nothing before the campaign says what it waits for, and how much the time
+// may change before it is written again.
 const waitShown = 3 * time.Second
 
 // goes notes that a mail was tried, so that the run does not wait.
@@ -262,7 +262,7 @@ func (s *scan) goes(now time.Time) {
 	s.went = now
 }
 
-// waits returns what the run waits for; nil: for nothing that this process knows of.
+// waits returns what the run waits for, or nil if this process knows of nothing.
 func (s *scan) waits(now time.Time) *api.CampaignWait {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,9 +281,9 @@ func waitUntil(reason string, until, now time.Time) *api.CampaignWait {
 	return wait
 }
 
-// waitsFor returns what the people wait for who are still to be mailed: the winner of a test, or their
-// windows. again is when the chunks are scanned again that aren't done. Nil: some of them can be mailed now,
-// or all were.
+// waitsFor returns what the remaining people wait for: a test's winner, or their windows. It returns nil if
+// some of them can be sent to now, or if none remain. again has the times when the unfinished chunks are
+// scanned again.
 func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWait {
 	var first time.Time
 	for _, at := range again {
@@ -307,7 +307,7 @@ func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWai
 	return waitUntil("the winner of the test is not decided", decides, now)
 }
 
-// showWait stores in the campaign what it waits for, or that it waits no longer.
+// showWait stores in the campaign why it waits, or that it waits no longer.
 func (c *Campaigns) showWait(ctx context.Context, one *campaign, wait *api.CampaignWait) error {
 	old := one.Waits
 	if wait == old || wait != nil && old != nil && wait.Reason == old.Reason && near(wait.Until, old.Until) {
@@ -321,7 +321,7 @@ func (c *Campaigns) showWait(ctx context.Context, one *campaign, wait *api.Campa
 	return err
 }
 
-// near reports whether two times need not be told apart.
+// near reports whether two times are close enough to show as one.
 func near(a, b *time.Time) bool {
 	if a == nil || b == nil {
 		return a == b

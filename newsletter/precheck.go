@@ -45,7 +45,7 @@ func (c *Campaigns) Check(ctx context.Context, bound, id string) (api.CampaignCh
 	return e.result, err
 }
 
-// precheck looks for faults of a campaign.
+// precheck looks for errors in a campaign.
 type precheck struct {
 	campaigns *Campaigns
 	one       *campaign
@@ -63,7 +63,7 @@ func (e *precheck) warn(code, text string) {
 	e.result.Warnings = append(e.result.Warnings, api.CampaignFault{Code: code, Message: e.of() + text})
 }
 
-// of names the variant that is looked at.
+// of names the variant that is checked.
 func (e *precheck) of() string {
 	if e.variant == "" {
 		return ""
@@ -164,13 +164,13 @@ func (e *precheck) room() {
 	}
 }
 
-// local reports whether an address is of this machine, where nobody but the developer follows links.
+// local reports whether an address is on this machine, where only the developer follows links.
 func local(base string) bool {
 	return strings.HasPrefix(base, "http://127.0.0.1") || strings.HasPrefix(base, "http://localhost")
 }
 
-// mail writes a mail to some people, and finds what is wrong with it. first: nothing else of the campaign was
-// looked at.
+// mail writes an email to some people, and finds errors in it. first means that nothing else of the campaign
+// was checked.
 func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) error {
 	mailing, err := e.campaigns.Outbox.Mailings.Mailing(ctx, shared(content, "", e.one.Bound))
 	switch {
@@ -210,7 +210,7 @@ func (e *precheck) mail(ctx context.Context, content api.Campaign, first bool) e
 	return nil
 }
 
-// sample is a mail that was written to see what is in it.
+// sample is an email that was written for the check.
 type sample struct {
 	words    render.Mail
 	raw      []byte
@@ -218,8 +218,8 @@ type sample struct {
 	captive  map[string]bool // parts that show somebody no way to unsubscribe
 }
 
-// write writes the mail to people, and finds what they lack. It returns one of the mails, and what is wrong
-// with any of them; nil: there is none.
+// write writes the mail to people, and finds params that they lack. It returns one of the messages, and what
+// is wrong with any of them, or nil.
 func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []audience.Person) (*sample,
 	error) {
 	missing, captive := map[string]bool{}, map[string]bool{}
@@ -265,7 +265,7 @@ func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []
 	return found, nil
 }
 
-// judge finds what is wrong with a mail as one person would get it.
+// judge finds errors in an email as one person would get it.
 func (e *precheck) judge(m *sample, source render.Source) {
 	for _, part := range slices.Sorted(maps.Keys(m.captive)) {
 		e.fail("NoUnsubscribeLink", "Its "+part+" shows no unsubscribe link, or hides it; use "+
@@ -285,7 +285,7 @@ func (e *precheck) judge(m *sample, source render.Source) {
 	}
 }
 
-// carried names the gateways that can't carry the mail. It is a fault if none can.
+// carried names the gateways that can't carry the mail. It is an error if none can.
 func (e *precheck) carried(relays []gateways.Relay, m *sample) {
 	lacks := routing.Carried(relays, smtpsend.Message{From: m.envelope.From, To: m.envelope.To}, m.raw)
 	for _, lack := range lacks {

@@ -48,7 +48,7 @@ func (e *precheck) ask(ctx context.Context, mailing *outbox.Mailing, m *sample, 
 	}
 	words, _, err := e.campaigns.written(ctx, plain, e.one, people[0])
 	if fault.Is(err, fault.Unprocessable) {
-		return nil // the person lacks a variable, which was told
+		return nil // the person lacks a variable, which was reported
 	}
 	if err == nil {
 		e.askLinks(ctx, linksOf(words.HTML, e.campaigns.opts.ServiceURL()))
@@ -56,8 +56,8 @@ func (e *precheck) ask(ctx context.Context, mailing *outbox.Mailing, m *sample, 
 	return err
 }
 
-// askDNS looks for what large receivers want of everyone who sends much: a signature whose key is published,
-// and a DMARC record of the domain of From.
+// askDNS looks for what large receivers require from bulk senders: a signature whose key is published, and a
+// DMARC record for the domain of From.
 func (e *precheck) askDNS(ctx context.Context, from string, raw []byte) {
 	_, domain, _ := strings.Cut(from, "@")
 	domain, err := idna.Lookup.ToASCII(domain)
@@ -81,7 +81,7 @@ func (e *precheck) askDNS(ctx context.Context, from string, raw []byte) {
 	}
 }
 
-// askDKIM compares the signatures of a mail with what is published.
+// askDKIM compares an email's signatures with the published keys.
 func (e *precheck) askDKIM(ctx context.Context, domain string, raw []byte) {
 	m, err := netmail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {
@@ -114,7 +114,7 @@ func (e *precheck) askDKIM(ctx context.Context, domain string, raw []byte) {
 	}
 }
 
-// linksOf returns the web addresses of links and images of a page, but those below our own.
+// linksOf returns the web addresses of links and images on a page, except for addresses below our own.
 func linksOf(page, own string) []string {
 	var all []string
 	for z := html.NewTokenizer(strings.NewReader(page)); z.Next() != html.ErrorToken; {
@@ -163,7 +163,7 @@ func (e *precheck) askLinks(ctx context.Context, all []string) {
 	}
 }
 
-// askLink returns why a link does not work; empty: it does. Servers that do not know HEAD are asked by GET.
+// askLink returns why a link doesn't work, or "". It uses GET for servers that don't support HEAD.
 func (e *precheck) askLink(ctx context.Context, link string) string {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()

@@ -13,10 +13,10 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// freshFor is how long ago people may have been read who are claimed or mailed.
+// freshFor is how old data about people may be when they are claimed or sent to.
 const freshFor = time.Second
 
-// pages is how many pages of 32 subscribers a scan reads at once: no more than it needs before they are old.
+// pages is how many pages of 32 subscribers a scan reads together: no more than it needs before they are old.
 func (s *scan) pages() int {
 	if s.c.Rate > 0 {
 		return int(min(stretchPages, 2+s.c.Rate/32))
@@ -46,8 +46,8 @@ func (c *Campaigns) read(ctx context.Context, s *scan, chunk, size int) error {
 	return nil
 }
 
-// reread returns those people of a chunk whose turn it is now, as they are now, and when to look again at the
-// others; zero: never.
+// reread returns the people of a chunk who may be sent to now, as they are now, and when to look again at the
+// others; zero means never.
 func (c *Campaigns) reread(ctx context.Context, s *scan, chunk int, ordinals []uint32) ([]audience.Person,
 	time.Time, error) {
 	s.mu.Lock()
@@ -60,8 +60,8 @@ func (c *Campaigns) reread(ctx context.Context, s *scan, chunk int, ordinals []u
 	return c.whoseTurn(ctx, s, chunk, people)
 }
 
-// whoseTurn returns the people of a chunk to whom the run goes now, and when to look again at others;
-// zero: never.
+// whoseTurn returns the people of a chunk that the run goes to now, and when to look again at others; zero
+// means never.
 func (c *Campaigns) whoseTurn(ctx context.Context, s *scan, chunk int, people []audience.Person) (
 	due []audience.Person, again time.Time, err error) {
 	if err := c.readSets(ctx, s, chunk); err != nil {
@@ -85,7 +85,7 @@ func (c *Campaigns) whoseTurn(ctx context.Context, s *scan, chunk int, people []
 	return due, again, nil
 }
 
-// opens returns when a person may be mailed, as the window says.
+// opens returns when the window allows sending to a person.
 func (s *scan) opens(p audience.Person, now time.Time) time.Time {
 	if s.c.Window == nil || s.c.Window.Of != "recipient" {
 		return now
@@ -111,7 +111,7 @@ func (c *Campaigns) excludedRuns(ctx context.Context, one *campaign) (runs []sen
 	return runs, nil
 }
 
-// readSets reads who got other campaigns, and the runs before, of a chunk.
+// readSets reads a chunk's recipients of other campaigns, and of earlier runs.
 func (c *Campaigns) readSets(ctx context.Context, s *scan, chunk int) error {
 	now := c.opts.Now()
 	if s.setsOf == chunk && now.Sub(s.setsAt) < freshFor || len(s.c.ExcludeCampaigns)+len(s.earlier) == 0 {
@@ -182,7 +182,7 @@ func (s *scan) wanted(p audience.Person) bool {
 	return !got && had == sendlog.Waiting
 }
 
-// ask asks the suppressions about people without a result. version is that of the suppressions before.
+// ask looks up people without a result in the suppressions. version is the suppressions' previous version.
 func (b *batch) ask(ctx context.Context, version string, people []audience.Person) error {
 	byList := map[string][]audience.Person{}
 	for _, p := range people {
@@ -208,9 +208,9 @@ func (b *batch) ask(ctx context.Context, version string, people []audience.Perso
 	return nil
 }
 
-// look returns the person as they are now, with the suppression that stops the mail, or nil. The person is
-// read again if that was long ago, and asked about again if somebody was suppressed since. nil: it is not the
-// person's turn any more. version is that of the suppressions right now; empty: it is asked.
+// look returns the person as they are now, or nil if they must wait again, with the suppression that stops
+// the mail, or nil. The person is read again if that was long ago, and looked up again if anyone was
+// suppressed since. version is the suppressions' version right now, or empty to ask for it.
 func (m *marks) look(ctx context.Context, version string) (_ *audience.Person, _ *suppression.Entry,
 	err error) {
 	b := m.b
@@ -247,8 +247,8 @@ func (m *marks) look(ctx context.Context, version string) (_ *audience.Person, _
 	return &b.people[i], b.barred[m.offset], err
 }
 
-// suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none. Those who
-// ask at the same time share the answer.
+// suppressionVersion returns the suppressions' version, or "" in a Cluster, which has none. Concurrent
+// callers share the answer.
 func (c *Campaigns) suppressionVersion(ctx context.Context) (string, error) {
 	key := c.Suppressions.VersionKey()
 	if key == "" {
@@ -265,13 +265,13 @@ func (c *Campaigns) readVersion(ctx context.Context, key string, all []struct{})
 	}
 	version, ok := found[0].(string)
 	if !ok {
-		version = "0" // nobody was ever suppressed
+		version = "0" // no one was ever suppressed
 	}
 	return slices.Repeat([]string{version}, len(all)), nil
 }
 
-// stops returns the state of a person who is not to be mailed, and whether it is one. Whoever left by
-// their own wish while the run was under way is unsubscribed, whatever way they took.
+// stops returns the state of a person who must not get mail, and whether it is one. People who unsubscribed
+// while the run was under way are unsubscribed, however they did it.
 func (s *scan) stops(p audience.Person, barred *suppression.Entry) (sendlog.Move, bool) {
 	_, offset := sendlog.ChunkOf(p.Ordinal)
 	began := s.c.run().Began.Truncate(time.Second) // as exact as the times of suppressions

@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
-// Recipients returns a page of what became of the people of a run, in the order of their ordinals.
+// Recipients returns a page of a run's recipients with their results, in the order of their ordinals.
 func (c *Campaigns) Recipients(ctx context.Context, bound, id string, q api.CampaignRecipientQuery) (
 	api.CampaignRecipientPage, error) {
 	page := api.CampaignRecipientPage{Recipients: []api.CampaignRecipient{}}
@@ -65,11 +65,11 @@ func (c *Campaigns) runOf(ctx context.Context, bound, id string, q api.CampaignR
 var recipientStates = []string{"sending", "sent", "deferred", "suppressed", "unsubscribed", "bounced",
 	"failed", "inDoubt", "cancelled"}
 
-// readPeople is how many people are read at once.
+// readPeople is how many people are read together.
 const readPeople = 500
 
-// eachRecipient calls fn for the recipients of a run from an ordinal on, until it returns false. It returns
-// the ordinal to go on from; 0: there are no more.
+// eachRecipient calls fn for a run's recipients from an ordinal on, until it returns false. It returns the
+// ordinal to continue from, or 0 if there are no more.
 func (c *Campaigns) eachRecipient(ctx context.Context, one *campaign, run sendlog.Run,
 	q api.CampaignRecipientQuery, from uint32, fn func(api.CampaignRecipient) bool) (uint32, error) {
 	end := one.Runs[run.Number-1].End
@@ -99,7 +99,7 @@ func (c *Campaigns) eachRecipient(ctx context.Context, one *campaign, run sendlo
 }
 
 // someRecipients calls fn for recipients of a chunk. It returns the ordinal after the one for which fn
-// returned false; 0: it never did.
+// returned false; 0 if it never did.
 func (c *Campaigns) someRecipients(ctx context.Context, one *campaign, run sendlog.Run,
 	q api.CampaignRecipientQuery, chunk int, offsets []int, fn func(api.CampaignRecipient) bool) (uint32,
 	error) {

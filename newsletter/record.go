@@ -25,13 +25,13 @@ type stored struct {
 	Reason        string            `json:"reason,omitempty"`
 	Detail        string            `json:"detail,omitempty"`
 	Waits         *api.CampaignWait `json:"waits,omitempty"`      // while it is sending
-	At            *time.Time        `json:"at,omitempty"`         // of the start, if it is scheduled
+	At            *time.Time        `json:"at,omitempty"`         // when it starts, if it is scheduled
 	Permission    int               `json:"permission,omitempty"` // its version: each change of state raises it
 	Runs          []sending         `json:"runs,omitempty"`
-	PendingEvents []pendingEvent    `json:"pendingEvents,omitempty"` // events that are to be emitted
-	// a caller who is bound to the account wrote or started it, so it names only the account's senders
+	PendingEvents []pendingEvent    `json:"pendingEvents,omitempty"` // events that must be emitted
+	// a caller bound to the account wrote or started it, so it names only the account's senders
 	Bound bool `json:"bound,omitempty"`
-	// of the token that started it: the id by which its quota is counted, and that quota; nil: it has none
+	// the token that started it: the id by which its quota is counted, and that quota; nil if it has none
 	Token      string          `json:"token,omitempty"`
 	TokenQuota *api.TokenQuota `json:"tokenQuota,omitempty"`
 }
@@ -40,7 +40,7 @@ type stored struct {
 type sending struct {
 	Began     time.Time         `json:"began"`
 	Ended     *time.Time        `json:"ended,omitempty"`
-	Sent      bool              `json:"sent,omitempty"` // it ended because nobody was left
+	Sent      bool              `json:"sent,omitempty"` // it ended because no one was left
 	End       uint32            `json:"end"`            // the first ordinal that it leaves out
 	To        string            `json:"to,omitempty"`
 	Subject   string            `json:"subject,omitempty"`
@@ -57,7 +57,7 @@ type sending struct {
 // cancelled reports whether a run ended before its people had their mail.
 func (r sending) cancelled() bool { return r.Ended != nil && !r.Sent }
 
-// pendingEvent is an event about a campaign that is to be emitted.
+// pendingEvent is an event about a campaign that must be emitted.
 type pendingEvent struct {
 	ID            string     `json:"id"`
 	Type          event.Type `json:"type"`
@@ -83,7 +83,7 @@ func (c *campaign) run() *sending {
 // key names the last run in the send log.
 func (s *stored) key() sendlog.Run { return sendlog.Run{Campaign: s.Number, Number: len(s.Runs)} }
 
-// live reports whether something may still happen to a campaign by itself.
+// live reports whether a campaign may still change on its own.
 func live(state string) bool {
 	switch state {
 	case api.CampaignScheduled, api.CampaignSending, api.CampaignPaused, api.CampaignHeld:
@@ -92,7 +92,7 @@ func live(state string) bool {
 	return false
 }
 
-// ended reports whether the last run of a campaign is over.
+// ended reports whether the last run of a campaign has ended.
 func ended(state string) bool {
 	switch state {
 	case api.CampaignSent, api.CampaignCancelled, api.CampaignFailed:
@@ -140,7 +140,7 @@ func (c *Campaigns) known(ctx context.Context, id string) (*campaign, error) {
 	return one, err
 }
 
-// numbered returns the campaign of a number; nil: there is none.
+// numbered returns the campaign of a number; nil if there is none.
 func (c *Campaigns) numbered(ctx context.Context, number uint32) (*campaign, error) {
 	field := strconv.FormatUint(uint64(number), 10)
 	id, ok, err := c.byNo.Get(ctx, field, time.Now(), func(ctx context.Context) (string, bool, error) {
@@ -164,7 +164,7 @@ func (c *Campaigns) numbered(ctx context.Context, number uint32) (*campaign, err
 // errSame is returned by an edit that has nothing to change.
 var errSame = errors.New("the campaign has that state already")
 
-// mostChanges is how often a change is begun anew that others always precede.
+// mostChanges is how often a change is repeated if others always precede it.
 const mostChanges = 20
 
 // change replaces a campaign by the result of edit, which is called again if another change comes first.

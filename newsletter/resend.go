@@ -11,7 +11,7 @@ import (
 )
 
 // Resend begins the next run of a campaign that was sent or cancelled, to some of its people. If there are
-// none, it begins none, and says so. While a run to them is under way, the answer is that of the run.
+// none, it begins none, and says so. While a run to them is under way, it returns that run.
 func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.CampaignResend) (api.CampaignRun,
 	error) {
 	if !slices.Contains([]string{toFailed, toInDoubt, toNotOpened, toNewcomers}, in.To) {
@@ -37,7 +37,7 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 	if err := c.ready(ctx, bound, one, time.Time{}); err != nil {
 		return api.CampaignRun{}, err
 	}
-	if err := c.setPermission(ctx, one); err != nil { // else nobody denies it whose process died before
+	if err := c.setPermission(ctx, one); err != nil { // otherwise no one denies it if a process died before
 		return api.CampaignRun{}, err
 	}
 	anybody, err := c.anybody(ctx, one, in.To)
@@ -52,13 +52,13 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 	return c.begin(ctx, one, in)
 }
 
-// lookFor bounds how long Resend looks for somebody. After that it takes for granted that there is somebody.
+// lookFor bounds how long Resend looks for somebody. After that it assumes that there is somebody.
 const lookFor = 5 * time.Second
 
 // anybody reports whether the next run of a campaign would go to anybody.
 func (c *Campaigns) anybody(ctx context.Context, before *campaign, to string) (bool, error) {
 	if over, err := c.conclude(ctx, before); err != nil || !over {
-		return true, err // what becomes of the people under way says whether the run goes to them
+		return true, err // the results of people under way decide whether the run goes to them
 	}
 	end, err := c.Audience.End(ctx, before.Account)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Campaigns) anybody(ctx context.Context, before *campaign, to string) (b
 	return found, err
 }
 
-// eachWanted calls fn with the number of people whom a run goes to, for some subscribers after the other,
+// eachWanted calls fn with the number of people that a run goes to, for some subscribers after the other,
 // until it returns false.
 func (c *Campaigns) eachWanted(ctx context.Context, s *scan, fn func(n int) bool) error {
 	for from := uint32(0); from < s.c.run().End; {

@@ -25,7 +25,7 @@ const (
 	toNewcomers = "newcomers"
 )
 
-// scan looks for the people of a run. It begins at any chunk, so that processes seldom meet.
+// scan looks for a run's people. It begins at a random chunk, so that processes rarely collide.
 type scan struct {
 	c        *campaign
 	key      sendlog.Run
@@ -37,15 +37,15 @@ type scan struct {
 	earlier  []sendlog.Run // the runs before
 
 	mu           sync.Mutex
-	until        time.Time     // it rests until then
-	lifts        time.Time     // when what it rests for is over, which may be later
-	why          string        // in words
+	until        time.Time     // it pauses until then
+	lifts        time.Time     // when the reason for the pause ends, which may be later
+	why          string        // as text
 	went         time.Time     // when a mail was last tried
-	quota        *string       // which quota has no room; empty: all have, nil: not asked lately
+	quota        *string       // which quota has no room; empty if all have, nil if not asked lately
 	paid         int           // mails that its rate allows now
-	ahead        []time.Time   // when it allows more: each time those of a turn
+	ahead        []time.Time   // when it allows more: each time a turn's
 	reservations *reservations // in the limits of its account and its relays
-	failed       time.Time     // since when the relay is in trouble; zero: it is not
+	failed       time.Time     // since when the relay fails; zero if it doesn't
 	chunks       int
 	first        int               // chunk that it began with
 	passed       int               // chunks that it is through with
@@ -54,7 +54,7 @@ type scan struct {
 	again        time.Time         // when to scan the chunk again, for people who were left out
 	buffer       []audience.Person // those read and not claimed
 	read         time.Time         // when the first of the buffer was
-	excluded     []sendlog.Run     // whoever got one of these is left out
+	excluded     []sendlog.Run     // recipients of these are left out
 	sets         map[sendlog.Run][]sendlog.State
 	opened       map[sendlog.Run]sendlog.Set
 	setsOf       int       // chunk of sets and opened
@@ -76,7 +76,7 @@ func (s *scan) ready(now time.Time) (time.Duration, bool) {
 // rest makes the scan wait.
 func (s *scan) rest(until time.Time, why string) { s.restFor(until, until, why) }
 
-// restFor makes the scan look again at a time, at something that is over later.
+// restFor makes the scan look again at a time, because of something that ends later.
 func (s *scan) restFor(until, opens time.Time, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *scan) restFor(until, opens time.Time, why string) {
 // rests is rest for whoever has the scan.
 func (s *scan) rests(until time.Time, why string) { s.restsFor(until, until, why) }
 
-// restsFor makes the scan look again at a time, at something that is over later.
+// restsFor makes the scan look again at a time, because of something that ends later.
 func (s *scan) restsFor(until, opens time.Time, why string) {
 	if until.After(s.until) {
 		s.until, s.lifts, s.why = until, opens, why
@@ -147,7 +147,7 @@ func (s *scan) restart() {
 	s.forget()
 }
 
-// forget drops what was read of a chunk.
+// forget drops the data read from a chunk.
 func (s *scan) forget() { s.from(0) }
 
 // from drops the people who were read, so that they are read again from an offset on.
@@ -217,7 +217,7 @@ func (s *scan) sizeOf(chunk int) int {
 	return min(sendlog.ChunkSize, int(s.c.run().End)-chunk*sendlog.ChunkSize)
 }
 
-// through drops people up to an offset, and returns those of a batch.
+// through drops people up to an offset, and returns a batch's people.
 func (s *scan) through(batch *sendlog.Batch, at int, moved bool) []audience.Person {
 	var people []audience.Person
 	if batch != nil {

@@ -12,7 +12,7 @@ type scheduler struct {
 	scans map[string]*scan // by campaign
 	order []string
 	next  int
-	idle  chan struct{} // closed when there is work again; nil: nobody waits
+	idle  chan struct{} // closed when there is work again; nil if no one waits
 
 	reservations map[string]*reservations // by campaign
 }
@@ -49,7 +49,7 @@ func (s *scheduler) take(now time.Time) (*scan, <-chan struct{}, time.Duration) 
 	return nil, s.idle, soon
 }
 
-// set makes the scans those of the campaigns that are being sent. A scan of another run, or of another
+// set replaces the scans with those campaigns that are being sent. A scan of another run, or of other
 // content, is replaced.
 func (s *scheduler) set(live map[string]*scan) {
 	defer s.wake()
@@ -67,7 +67,7 @@ func (s *scheduler) set(live map[string]*scan) {
 	slices.Sort(s.order)
 }
 
-// of returns the scan of a campaign; nil: this process has none.
+// of returns a campaign's scan, or nil if this process has none.
 func (s *scheduler) of(id string) *scan {
 	s.mu.Lock()
 	defer s.mu.Unlock()

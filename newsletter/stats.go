@@ -22,7 +22,7 @@ var stateNames = map[sendlog.State]string{
 	sendlog.Failed: "failed", sendlog.InDoubt: "inDoubt", sendlog.Cancelled: "cancelled",
 }
 
-// states returns the recipients of a run of a campaign by state, and how many there are.
+// states returns a campaign run's recipients by state, and how many there are.
 func (c *campaign) states(run int, sum sendlog.Counts) (api.CampaignStates, int) {
 	s := named(sum)
 	return s, sum.Taken + c.wait(&s, run, sum.Taken)
@@ -61,8 +61,8 @@ func (c *campaign) checkRun(run int) error {
 	return fault.InvalidField("run", "must be a run of the campaign, which has %d", len(c.Runs))
 }
 
-// Stats returns the numbers of a run of a campaign, or of all its runs together (0). Variants are those of
-// the first run, which has the test.
+// Stats returns the numbers of one run of a campaign, or of all its runs together (0). Variants are the first
+// run's, which has the test.
 func (c *Campaigns) Stats(ctx context.Context, bound, id string, run int) (api.CampaignStats, error) {
 	one, err := c.find(ctx, bound, id)
 	if err == nil {
@@ -122,7 +122,7 @@ func (c *Campaigns) sum(ctx context.Context, one *campaign, run int) (sendlog.Co
 	return sendlog.Sum(chunks), err
 }
 
-// totals returns the counters of all runs of a campaign, and its recipients by state, each person once.
+// totals returns a campaign's counters over all runs, and its recipients by state, each person once.
 func (c *Campaigns) totals(ctx context.Context, one *campaign) (sum sendlog.Counts, s api.CampaignStates,
 	all int, err error) {
 	last := len(one.Runs)
@@ -212,7 +212,7 @@ func tables(st *api.CampaignStats, fields map[string]int) {
 	st.Domains = st.Domains[:min(len(st.Domains), mostRows)]
 }
 
-// Recount compares the counters of all runs with what is stored of each recipient, and replaces those that
+// Recount compares the counters of all runs with each recipient's stored data, and replaces the counters that
 // differ.
 func (c *Campaigns) Recount(ctx context.Context, bound, id string) (api.CampaignRecount, error) {
 	var answer api.CampaignRecount

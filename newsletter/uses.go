@@ -33,9 +33,9 @@ func usesOf(one *campaign, kind string) []string {
 	return nil
 }
 
-// InUse returns the fault of deleting a list, segment, template, account, gateway or other campaign that a
-// campaign needs which is scheduled, being sent, paused or held: Conflict, with the campaigns in its details.
-// nil: none does.
+// InUse returns an error if a campaign that is scheduled, being sent, paused or held needs the list, segment,
+// template, account, gateway or campaign that a caller wants to delete. It is a Conflict, with the campaigns
+// in its details.
 func (c *Campaigns) InUse(ctx context.Context, kind, id string) error {
 	ids, err := c.DB.Client().SMembers(ctx, liveKey()).Result()
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Campaigns) InUse(ctx context.Context, kind, id string) error {
 	return f
 }
 
-// needed returns the fault of deleting a campaign whose send log is needed: Conflict, code CampaignInUse,
-// with the segments or the live campaigns in its details. nil: nothing needs it.
+// needed returns an error if a campaign can't be deleted because its send log is needed. It is a Conflict,
+// code CampaignInUse, with the segments or the live campaigns in its details.
 func (c *Campaigns) needed(ctx context.Context, one *campaign) error {
 	segments, err := c.Audience.Segments.Naming(ctx, one.Account, one.id)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Campaigns) needed(ctx context.Context, one *campaign) error {
 	return f
 }
 
-// Held returns the campaigns that stopped by themselves.
+// Held returns the campaigns that stopped automatically.
 func (c *Campaigns) Held(ctx context.Context) ([]string, error) {
 	ids, err := c.DB.Client().SMembers(ctx, liveKey()).Result()
 	if err != nil {

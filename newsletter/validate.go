@@ -64,7 +64,7 @@ func (c *Campaigns) check(ctx context.Context, in api.Campaign) error {
 }
 
 // mayName returns Forbidden if a campaign names a sender or a gateway that its account may not use. bound is
-// that of stored.
+// stored.Bound.
 func (c *Campaigns) mayName(ctx context.Context, in api.Campaign, bound bool) error {
 	froms := []*api.Address{in.From}
 	for _, v := range in.Variants {
@@ -83,7 +83,7 @@ func (c *Campaigns) mayName(ctx context.Context, in api.Campaign, bound bool) er
 	return nil
 }
 
-// object finds the fault of a field that must be an object of at most 4 KB.
+// object checks that a field is an object of at most 4 KB.
 func (f *faults) object(key string, raw json.RawMessage) {
 	var object map[string]any
 	if len(raw) > 4<<10 {
@@ -196,7 +196,7 @@ func (c *Campaigns) choose(ctx context.Context, id string, sel audience.Selectio
 	return choice, fault.InvalidFields(f.Fields)
 }
 
-// selection is whom a campaign goes to.
+// selection returns a campaign's audience.
 func selection(in api.Campaign) audience.Selection {
 	return audience.Selection{Account: in.Account, Lists: in.Lists, ExcludeLists: in.ExcludeLists,
 		Segments: in.Segments, ExcludeSegments: in.ExcludeSegments}

@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// What decides which variant wins.
+// The criteria for a winning variant.
 const (
 	byClicks = "clicks"
 	byOpens  = "opens"
@@ -26,10 +26,10 @@ const (
 // reasonWinner is the reason of a campaign that is held because its test had too few people.
 const reasonWinner = "winner"
 
-// undecided is in place of a variant for people who wait for the winner.
+// undecided replaces a variant for people who wait for the winner.
 const undecided = -1
 
-// forWinner is when chunks are scanned again whose people wait for the winner: never by itself.
+// forWinner is when chunks whose people wait for the winner are scanned again: never automatically.
 var forWinner = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // trial is how the winner is found.
@@ -73,7 +73,7 @@ func contentsOf(in api.Campaign) []api.Campaign {
 	return all
 }
 
-// chosen returns a campaign with the content of a variant. Empty: of the first.
+// chosen returns a campaign with a variant's content. If variant is empty, it is the first.
 func chosen(in api.Campaign, variant string) (api.Campaign, error) {
 	if variant == "" {
 		return as(in, 0), nil
@@ -97,7 +97,7 @@ func (s *stored) variantOf(run int, ordinal uint32) int {
 		return 0
 	}
 	winner, share := indexOf(s.Campaign, s.Runs[run-1].Winner), trialOf(s.Campaign).share
-	if run > 1 { // those of the test have had theirs
+	if run > 1 { // the test's people have had theirs
 		share = 0
 		if winner < 0 {
 			share = 1
@@ -114,7 +114,7 @@ func lot(campaign, ordinal uint32) float64 {
 	return rand.New(rand.NewPCG(uint64(campaign), uint64(ordinal))).Float64()
 }
 
-// nameOf returns the id of the variant that a person gets; empty: there are none, or it is not decided.
+// nameOf returns the id of the variant that a person gets; empty if there are none, or it is not decided.
 func (s *stored) nameOf(run int, ordinal uint32) string {
 	if i := s.variantOf(run, ordinal); i >= 0 && i < len(s.Variants) {
 		return s.Variants[i].Variant
@@ -160,7 +160,7 @@ func mailingName(run sendlog.Run, variant int) string {
 	return fmt.Sprintf("campaign.%s.%d", run, variant)
 }
 
-// release lets go of the contents of a run, but one; empty: of all.
+// release releases a run's contents, except for one; if that is empty, all.
 func (c *Campaigns) release(ctx context.Context, key sendlog.Run, run *sending, but string) error {
 	for i := range run.Snapshots {
 		name := mailingName(key, i)
@@ -174,8 +174,8 @@ func (c *Campaigns) release(ctx context.Context, key sendlog.Run, run *sending, 
 	return nil
 }
 
-// try looks whether the test of a run is over, and decides the winner when it is time. Every process does:
-// the first decides.
+// try checks whether a run's test has ended, and decides the winner when it is time. Every process does: the
+// first decides.
 func (c *Campaigns) try(ctx context.Context, one *campaign, chunks []sendlog.Chunk, now time.Time) error {
 	if !one.open() || !tested(chunks) {
 		return nil
@@ -220,7 +220,7 @@ func tested(chunks []sendlog.Chunk) bool {
 	})
 }
 
-// best returns the variant that the largest share of its people clicked or opened; of equals the first.
+// best returns the variant that the largest share of its people clicked or opened, or the first in a tie.
 func best(outcomes []api.CampaignOutcome, metric string) string {
 	name, most := "", -1.0
 	for _, o := range outcomes {
@@ -238,8 +238,8 @@ func best(outcomes []api.CampaignOutcome, metric string) string {
 // codeDecided is of the error about a test that has its winner.
 const codeDecided = "WinnerDecided"
 
-// Winner decides which variant those get who wait for it. A campaign that was held for want of a winner goes
-// on. Decided already: Conflict, code WinnerDecided.
+// Winner decides which variant the waiting people get. A campaign that was held because it had no winner
+// continues. If a winner was decided already, Winner returns Conflict, code WinnerDecided.
 func (c *Campaigns) Winner(ctx context.Context, bound, id string, in api.CampaignWinner) (api.CampaignRun,
 	error) {
 	one, err := c.find(ctx, bound, id)
@@ -252,7 +252,7 @@ func (c *Campaigns) Winner(ctx context.Context, bound, id string, in api.Campaig
 	return c.decide(ctx, bound, id, in.Variant)
 }
 
-// decide stores the winner. The permission becomes another one, so that no scan goes on that knows of none.
+// decide stores the winner. It renews the permission, so that no scan continues without knowing the winner.
 func (c *Campaigns) decide(ctx context.Context, bound, id, variant string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
 		if len(s.Runs) > 0 && s.Runs[0].Winner != "" {
@@ -277,8 +277,8 @@ func (c *Campaigns) decide(ctx context.Context, bound, id, variant string) (api.
 	return ran(one), c.settled(ctx, one)
 }
 
-// groupOf returns the group in which the send log counts a person: of each variant there is one for the test,
-// and one for all others.
+// groupOf returns the group in which the send log counts a person: each variant has one for the test, and one
+// for all others.
 func (s *stored) groupOf(run int, ordinal uint32) sendlog.Group {
 	group := sendlog.Group(max(0, s.variantOf(run, ordinal)))
 	if run > 1 || lot(s.Number, ordinal) >= trialOf(s.Campaign).share {
@@ -287,7 +287,7 @@ func (s *stored) groupOf(run int, ordinal uint32) sendlog.Group {
 	return group
 }
 
-// outcomes returns what became of the people of each variant of the last run, from its counters.
+// outcomes returns the results of each variant of the last run, from its counters.
 func outcomes(one *campaign, sum sendlog.Counts) []api.CampaignOutcome {
 	all := make([]api.CampaignOutcome, len(one.Variants))
 	for i, v := range one.Variants {
@@ -313,7 +313,7 @@ const (
 	mostWait     = 168 * time.Hour
 )
 
-// variants finds the faults of variants and of their test.
+// variants checks variants and their test.
 func (f *faults) variants(in api.Campaign) {
 	if n := len(in.Variants); n == 1 || n > mostVariants {
 		f.Add("variants", "must be 2 to %d, or none", mostVariants)
@@ -357,7 +357,7 @@ func (f *faults) variants(in api.Campaign) {
 	}
 }
 
-// sameTest reports whether the variants of two campaigns are the same but for their content.
+// sameTest reports whether two campaigns have the same variants, except for their content.
 func sameTest(a, b api.Campaign) bool {
 	return slices.EqualFunc(a.Variants, b.Variants, func(v, w api.CampaignVariant) bool {
 		return v.Variant == w.Variant

@@ -24,7 +24,7 @@ func tried(share float64, runs int, winner string, variants ...string) *stored {
 }
 
 // TestPeopleAreDrawnEvenly: the share of the people gets the variants in equal parts, and the others wait.
-// Everybody has a variant once the winner is known, and those of the test keep theirs.
+// Everybody has a variant once the winner is known, and the test's people keep theirs.
 func TestPeopleAreDrawnEvenly(t *testing.T) {
 	t.Parallel()
 	const people = 120_000
@@ -94,7 +94,7 @@ func TestTheBestVariant(t *testing.T) {
 		want   string
 	}{
 		{byClicks, []api.CampaignOutcome{outcome("a", 100, 90, 3), outcome("b", 50, 10, 2)}, "b"},
-		// of fewer people
+		// fewer people
 		{byOpens, []api.CampaignOutcome{outcome("a", 100, 90, 3), outcome("b", 50, 10, 2)}, "a"},
 		{byClicks, []api.CampaignOutcome{outcome("a", 0, 0, 0), outcome("b", 0, 0, 0)}, "a"},
 	} {
@@ -104,7 +104,7 @@ func TestTheBestVariant(t *testing.T) {
 	}
 }
 
-// TestATestIsOver: only once nobody of it is to be mailed, whatever chunks have nobody who waits.
+// TestATestIsOver: only once none of its people remain, whatever chunks have no one who waits.
 func TestATestIsOver(t *testing.T) {
 	t.Parallel()
 	scanned := sendlog.Chunk{Again: forWinner, Counts: sendlog.Sum(nil)}

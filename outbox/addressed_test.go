@@ -85,8 +85,8 @@ func TestSkippedAndCorrectedAreFoundByAddress(t *testing.T) {
 	}
 }
 
-// What is found does not grow with what is gone: notes of messages that are gone go as others come. Those of
-// messages that wait for long stay.
+// The notes do not grow with deleted messages: their notes go as others come. Notes of messages that wait for
+// long stay.
 func TestNotesOfAddressesDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepEnded: time.Minute})

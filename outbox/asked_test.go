@@ -297,7 +297,7 @@ func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 	}
 }
 
-// TestMergeLooksUpTheSuppressed: of a mail merge only recipients that may be suppressed are looked up.
+// TestMergeLooksUpTheSuppressed: for a mail merge only recipients that may be suppressed are looked up.
 func TestMergeLooksUpTheSuppressed(t *testing.T) {
 	t.Parallel()
 	b, looked := setupCounted(t, spread(t), Options{})

@@ -25,11 +25,11 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// direct sends to one relay for good, without routes.
+// direct always sends to one relay, without routes.
 type direct struct {
 	sender *smtpsend.Sender
 	relay  smtpsend.Relay
-	body   smtpsend.Body // of the last message
+	body   smtpsend.Body // the last message's
 }
 
 // ExpectWaiting implements outbox.Router.

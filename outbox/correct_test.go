@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestCorrectedReplayNamesTheNewRecipient: To and Cc name it in the place of the former one, and the message
-// is signed anew. A raw message stays as it was, and the answer says so.
+// TestCorrectedReplayNamesTheNewRecipient: To and Cc name it instead of the original one, and the message is
+// signed again. A raw message stays as it was, and the answer says so.
 func TestCorrectedReplayNamesTheNewRecipient(t *testing.T) {
 	t.Parallel()
 	raw := "From: app@example.com\r\nTo: rcpt-550@x.test\r\nDate: Wed, 2 Jan 2030 03:04:05 +0000\r\n" +

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/internal/queue"
 )
 
-// fail submits a message that its relay refuses for good.
+// fail submits a message that its relay refuses permanently.
 func fail(t *testing.T, b *bundle) string {
 	t.Helper()
 	b.sender.replies["ann@x.test"] = "550 5.1.1 no such user"
@@ -80,8 +80,8 @@ func TestManyReplaysSendOnce(t *testing.T) {
 	}
 }
 
-// TestReasonOfALostRecipientStays: one recipient is refused for good, the other gets the message at the next
-// attempt. The message has failed, and says why.
+// TestReasonOfALostRecipientStays: one recipient is refused permanently, the other gets the message at the
+// next attempt. The message has failed, and says why.
 func TestReasonOfALostRecipientStays(t *testing.T) {
 	t.Parallel()
 	for _, letters := range []time.Duration{0, -1} {

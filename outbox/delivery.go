@@ -63,18 +63,18 @@ type claim struct {
 	oldDoubts   int           // doubts before the last replay
 	content     smtpsend.Body // unset with shared content until it is rendered
 	quick       quick
-	personal    render.Personalization // beside the shared content
-	unopened    error                  // of personal; nil: it was unpacked
+	personal    render.Personalization // next to the shared content
+	unopened    error                  // why personal couldn't be unpacked; nil if it was
 	text        string                 // as it was rendered
-	reservation string                 // of a limit, from an earlier attempt that had to wait
+	reservation string                 // the limit's reservation, from an earlier attempt that had to wait
 	urgent      bool                   // an operator wants an attempt even while the account is held
-	window      int                    // of its account; 0: the account was not looked up
+	window      int                    // its account's window; 0 if the account was not looked up
 	cleared     bool                   // begin.lua found no recipient suppressed
 	passes      bool                   // it goes before messages that wait in a line for a relay
 	asked       time.Time              // directly before begin.lua, by the machine's clock
 
-	write  writer // nil: it goes as it is stored
-	marks  *Marks // nil: it has a record
+	write  writer // nil if it is sent as it is stored
+	marks  *Marks // nil if it has a record
 	marked bool   // by Marks.Mark
 
 	transactions int       // recorded by progress
@@ -88,7 +88,7 @@ func (c *claim) unrecorded() bool { return c.marks != nil }
 type Marks struct {
 	// Mark notes that the dot will be written. If it fails, nothing is delivered.
 	Mark func(context.Context) error
-	// Still reports why the mark does not count any more; nil: it does. Without I/O.
+	// Still reports why the mark no longer counts, or nil if it does. It does no I/O.
 	Still func() error
 }
 
@@ -99,7 +99,7 @@ type beginning struct {
 	now    time.Time
 }
 
-// call runs begin.lua for the message of id, or for that of the task which take finds; id is then empty.
+// call runs begin.lua for message id. If id is empty, it is the message of the task that take finds.
 func (d *Delivery) call(ctx context.Context, partition int, id string, take queue.Take) (b beginning,
 	err error) {
 	if err = d.clock.ready(ctx, d.DB.Client()); err == nil {
@@ -207,7 +207,7 @@ func newLeases(s *store) *lease.Set[leased] {
 	return lease.NewSet(s.opts.Lease, s.log, func(ctx context.Context, held []leased) (lost []leased,
 		failed error) {
 		until := s.clock.Now().Add(s.opts.Lease)
-		pairs := map[int][]string{} // of id and fence, by partition
+		pairs := map[int][]string{} // id and fence, by partition
 		for _, h := range held {
 			pairs[h.partition] = append(pairs[h.partition], h.id, h.fence)
 		}

@@ -25,8 +25,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// attempt sends a message to the recipients that are not done, unless a rule says no. All mail goes this way:
-// a message with a record (Deliver), and the mail of a campaign, which has none (Mailing.Direct).
+// attempt sends a message to the remaining recipients, unless a rule forbids it. All mail goes this way:
+// messages with a record (Deliver), and campaign messages, which have none (Mailing.Direct).
 func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) decision {
 	account, stopped, instead := d.prepare(ctx, c, started)
 	if instead != nil {
@@ -50,7 +50,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
 			reason: got.Reason, apart: got.Destination != ""}
 	}
-	err := got.Err // of the gateway that was asked last; nil if a recipient got the message
+	err := got.Err // from the gateway that was asked last; nil if a recipient has the message
 	if n := len(got.Tries); errors.Is(err, routing.ErrNoGateway) {
 		err = errNoGateway
 	} else if n > 0 {
@@ -116,14 +116,14 @@ func (d *Delivery) prepare(ctx context.Context, c *claim, started time.Time) (ac
 	return account, stopped, instead
 }
 
-// refused is the decision about a message for which no relay is to be asked.
+// refused is the decision about a message that no relay may be asked for.
 func (d *Delivery) refused(c *claim, p policy, t attempted) *decision {
 	t.end, t.refused = d.clock.Now(), true
 	dec := decide(c, t, p)
 	return &dec
 }
 
-// policy is the policy of a message of an account; the zero account: one that was not looked up.
+// policy returns the policy for an account's message; the zero account is one that was not looked up.
 func (d *Delivery) policy(c *claim, account accounts.Sender) policy {
 	p := policy{backoff: d.opts.Backoff, holdInDoubt: d.opts.HoldInDoubt, hold: account.Hold,
 		noDeadLetters: d.opts.KeepDeadLetters < 0, random: rand.Float64}
@@ -136,9 +136,9 @@ func (d *Delivery) policy(c *claim, account accounts.Sender) policy {
 	return p
 }
 
-// untried is the decision about a message for which no relay was asked because of err: released if Redis is
-// unreachable or the worker is stopping, else (a secret can't be opened) deferred for a minute. A campaign
-// looks again then, and is held if that goes on.
+// untried is the decision about a message for which no relay was asked because of err. If Redis is
+// unreachable or the worker is stopping, the message is released. Otherwise (a secret can't be opened) it is
+// deferred for a minute; a campaign then looks again, and is held if that continues.
 func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason string) *decision {
 	d.log.WarnContext(ctx, "message not tried", "message_id", c.id, "account", c.envelope.Account, "reason",
 		reason, "error", err)
@@ -153,9 +153,9 @@ func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason stri
 	return dec
 }
 
-// campaignRests returns the decision about a stored message whose campaign does not want it sent now; nil:
-// it does. Then the message has the content and the recipient that the campaign has now, unless an operator
-// named another recipient.
+// campaignRests returns the decision about a stored message if its campaign doesn't want it sent now,
+// otherwise nil. The message then has the campaign's current content and recipient, unless an operator named
+// another recipient.
 func (d *Delivery) campaignRests(ctx context.Context, c *claim, started time.Time, p policy) *decision {
 	if c.envelope.Campaign == nil || d.Campaign == nil || c.unrecorded() {
 		return nil
@@ -170,7 +170,7 @@ func (d *Delivery) campaignRests(ctx context.Context, c *claim, started time.Tim
 		}
 		return d.untried(ctx, c, err, "its campaign can't be asked; the log says why")
 	case turn.Over:
-		p.noDeadLetters = true // nobody is to send it again
+		p.noDeadLetters = true // so that no one sends it again
 		return d.refused(c, p, attempted{start: started, err: fmt.Errorf("%w: %s", errNotTheirs, turn.Reason)})
 	case !turn.Until.IsZero():
 		return &decision{outcome: deferred, at: d.clock.Now(), due: turn.Until, reservation: c.reservation,
@@ -254,8 +254,8 @@ func (d *Delivery) change(ctx context.Context, c *claim, owner dkim.Owner) error
 	return err
 }
 
-// unwritten returns why a message waits that could not be rendered or opened; empty: the message itself is at
-// fault, and fails.
+// unwritten returns why a message that couldn't be rendered or opened must wait. It returns "" if the message
+// itself is invalid, and fails.
 func unwritten(ctx context.Context, err error) string {
 	if fault.CodeOf(err) == notOpened {
 		return "its content is sealed under a secret that is not configured (secretPrevious)"
@@ -277,7 +277,7 @@ func (d *Delivery) stopsNow(ctx context.Context, c *claim) (map[int]*suppression
 	return d.stops(ctx, c.envelope, c.lane, c.status.having(rcptQueued))
 }
 
-// clearedFor is how long the answer of begin.lua counts, from the moment before the call: suppressions may be
+// clearedFor is how long begin.lua's answer counts, from the moment before the call: suppressions may be
 // added while the answer is on its way. Nearly all attempts reach their relay within two milliseconds.
 const clearedFor = 250 * time.Millisecond
 

@@ -59,7 +59,7 @@ type stored struct {
 	name   string
 	size   int
 	packed func(ctx context.Context) io.ReaderAt
-	err    error // why it can't be unpacked; nil: that is not known yet
+	err    error // why it can't be unpacked; nil until that is known
 }
 
 // Size implements smtpsend.Body.
@@ -114,8 +114,8 @@ func (d *Delivery) opens(ctx context.Context, content smtpsend.Body) error {
 	return nil
 }
 
-// textOf returns what is kept of the text of a message that ends, as finish.lua takes it. If kept, its
-// content has a time of its own, which may be over before the index has the text: then the text is a copy.
+// textOf returns the text to keep of a message that ends, as finish.lua takes it. If kept, the content has
+// its own lifetime, which may end before the index has the text. Then the text is a copy.
 func (d *Delivery) textOf(ctx context.Context, c *claim, kept bool) string {
 	if d.opts.KeepText == 0 {
 		return ""

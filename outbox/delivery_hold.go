@@ -17,23 +17,23 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// A message whose account or relay can't be used now is held: it is delayed, spends no attempt, and stands in
-// a line of its own. Each line has a name.
+// A message whose account or relay can't be used now is held: it is delayed, spends no attempt, and waits in
+// its own line. Each line has a name.
 //
 // If a relay refuses the login, token, certificate or sender of an account that is set to hold, the messages
 // of the account are held. When a check is due, one message is tried. Once it is sent, the sweeper wakes the
 // others.
 //
-// If a relay has no connection left for a message of this process, or is silent while others try it, the
-// message is held too, so that no worker waits for it. Each attempt that ends at the relay wakes messages:
-// bulk mail last, the accounts of a gateway in random order, the oldest message of each first. Where several
-// accounts wait, the next message of a woken one's backlog joins its line, so that each keeps its turns.
+// A message is held too, so that no worker waits for it, if a relay has no free connection for this process,
+// or is silent while others try it. Each attempt that ends at the relay wakes messages: bulk mail last, a
+// gateway's accounts in random order, each account's oldest message first. If several accounts wait, the next
+// message of a woken account's backlog joins its line.
 
 // gatewayAgain is the wait of a message that names its gateway, after that gateway refused the login of an
 // account that is set to hold. The other messages of the account do not wait.
 const gatewayAgain = 5 * time.Minute
 
-// holdAtMost is when a held message is tried again even if nobody woke it.
+// holdAtMost is when a held message is tried again even if nothing woke it.
 const holdAtMost = time.Hour
 
 // line is the line of the account's messages that wait for the relay that was tried last.
@@ -44,8 +44,8 @@ func (d *decision) line(c *claim) relayHold {
 	return relayHold{d.tried[len(d.tried)-1], c.lane, c.envelope.Account}
 }
 
-// hold makes a message wait in a line, at most until it would be too late to send it. Nobody wakes a
-// campaign: it looks again.
+// hold makes a message wait in a line, at most until it would be too late to send it. Campaign messages
+// aren't woken: the campaign looks again.
 func (d *Delivery) hold(c *claim, line, reason string, again time.Time) decision {
 	now := d.clock.Now()
 	due := now.Add(holdAtMost)
@@ -101,9 +101,8 @@ func heldReason(why string) string {
 // troubled reports whether a relay refused the account, so that message and recipients were not judged.
 func troubled(se *smtpsend.Error) bool { return se != nil && se.Verdict == smtpsend.Auth }
 
-// release wakes held messages: all of an account that is no longer held, one of an account whose check is
-// due, and as many for each relay as it has room for. So messages are woken too if the process died that held
-// them.
+// release wakes held messages, even those of a process that died: all messages of an account that is no
+// longer held, one of an account whose check is due, and as many for each relay as it has room for.
 func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 	names, err := s.d.DB.Client().SMembers(ctx, s.d.keys.held(p)).Result()
 	if err != nil {
@@ -160,11 +159,11 @@ func (s *sweeper) follow(ctx context.Context, p int, lines []string, now time.Ti
 	return nil
 }
 
-// releasable is how many held messages of an account may be sent now.
+// releasable returns how many held messages of an account may be sent now.
 func (s *sweeper) releasable(ctx context.Context, account string, now time.Time) (int, error) {
 	a, err := s.d.Accounts.Resolve(ctx, account)
 	switch {
-	case fault.Is(err, fault.NotFound), err == nil && a.Held == nil: // those of no account fail then
+	case fault.Is(err, fault.NotFound), err == nil && a.Held == nil: // messages without an account fail then
 		return sweepBatch, nil
 	case err != nil:
 		return 0, err
@@ -191,8 +190,8 @@ func (s *store) unhold(ctx context.Context, p int, line string, most int, conten
 	return len(woken), nil
 }
 
-// lines are the lines of messages for relays, as far as this process knows: those it has made longer, and
-// those that the sweeper found.
+// lines are the lines of messages for relays that this process knows: lines that it made longer, and lines
+// that the sweeper found.
 type lines struct {
 	store *store
 	mu    sync.Mutex

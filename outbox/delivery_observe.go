@@ -65,7 +65,7 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec *decision) {
 		d.mail.waits(ctx, c.id, dec.reason, dec.due)
 	case dec.outcome == delayed:
 		d.mail.deferred(ctx, c.id, dec.attempts, c.envelope.addresses(dec.left), dec.cause, dec.due, dec.doubt)
-	case c.unrecorded(): // it was no message of the outbox
+	case c.unrecorded(): // it was not a message of the outbox
 	case dec.outcome == sent:
 		d.metrics.ended.WithLabelValues(resultSent).Inc()
 	case dec.outcome == failed || dec.outcome == dropped:
@@ -73,8 +73,8 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec *decision) {
 	}
 }
 
-// The spans of a message. None has an address, a subject or the words of a relay, which often has addresses
-// in them. A message without a trace, as that of a campaign, has no spans.
+// The spans of a message contain no address, no subject and no relay's text, which often has addresses in it.
+// A message without a trace, for example a campaign's, has no spans.
 
 // trace begins the span of an attempt. It is of the trace of the submit, however long ago that was.
 func (d *Delivery) trace(ctx context.Context, c *claim) (context.Context, *telemetry.Span) {
@@ -87,7 +87,7 @@ func (d *Delivery) trace(ctx context.Context, c *claim) (context.Context, *telem
 	return ctx, span
 }
 
-// tracedAttempt notes what came of an attempt.
+// tracedAttempt notes the result of an attempt.
 func tracedAttempt(span *telemetry.Span, dec decision) {
 	span.Set("postroom.outcome", string(dec.outcome))
 	span.SetInt("postroom.attempt", dec.attempts)

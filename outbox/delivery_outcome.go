@@ -29,7 +29,7 @@ type policy struct {
 	backoff       queue.Backoff
 	holdInDoubt   bool // an attempt in doubt is the last one
 	hold          bool // messages wait while a relay refuses the account itself
-	inPlace       bool // they wait where they are if a relay or their sender is at fault, and keep no log
+	inPlace       bool // they wait where they are if a relay or their sender fails, and keep no log
 	noDeadLetters bool // the content of a failed message is deleted
 	random        func() float64
 }
@@ -39,41 +39,41 @@ type attempted struct {
 	start, end time.Time
 	tries      []routing.Try // the relays asked
 	result     smtpsend.Result
-	err        error // of the whole transaction
+	err        error // the whole transaction's error
 	refused    bool  // no relay was asked: it does not count as an attempt
 	stopping   bool  // the process is stopping
-	// how long a report of the relay asked last is waited for, if the attempt is in doubt; 0: there is none
+	// how long to wait for the last relay's report if the attempt is in doubt; 0 if it makes none
 	reports time.Duration
 
 	suppressed map[int]*suppression.Entry // the suppressed recipients
 }
 
-// decision is what follows from an attempt: the new status of the message, and its events.
+// decision is the result of an attempt: the message's new status and its events.
 type decision struct {
 	outcome     outcome
 	at          time.Time
-	due         time.Time // of the next attempt, when delayed
+	due         time.Time // when the next attempt is due, if delayed
 	attempts    int       // made, including this one
 	status      status
 	sent        []int // recipients newly sent
 	left        []int // recipients still to be tried
 	lost        []int // recipients newly given up
 	response    string
-	why         map[int]reason // of each recipient newly refused
+	why         map[int]reason // why each recipient was newly refused
 	cause       *lastError     // the last of them
 	doubt       bool           // the recipients lost or left may have the message
-	ban         string         // why its campaign can send nothing more: HoldAccount, HoldSender; empty: it can
+	ban         string         // HoldAccount or HoldSender if its campaign can send nothing more
 	fresh       bool           // this attempt is in doubt
-	remembers   time.Duration  // how long its provider can tell whether it took the message; 0: it can't
+	remembers   time.Duration  // how long its provider knows whether it accepted the message; 0 if it doesn't
 	spent       bool           // recipients were given up although another attempt might have reached them
-	gateway     string         // of the last relay asked; empty: the account's own relay
-	host        string         // of the last relay asked
-	address     string         // that it was asked from; empty: the system's choice
-	took        time.Duration  // of the attempt; 0: no relay was asked
-	trouble     reason         // of the account, when held
-	reservation string         // of a limit, when deferred
-	apart       bool           // the limit is that of its destination
-	reason      string         // in words, when deferred or held
+	gateway     string         // the last relay asked; empty for the account's own relay
+	host        string         // the last relay asked
+	address     string         // that it was asked from; empty if the system chose it
+	took        time.Duration  // the attempt's duration; 0 if no relay was asked
+	trouble     reason         // why the account is held
+	reservation string         // the limit's reservation, when deferred
+	apart       bool           // the limit is the destination's
+	reason      string         // as text, when deferred or held
 	hold        string         // what the message waits for, when held
 	known       []string       // provider.Reference of the providers that took it
 	tried       []string       // the relays asked, by routing.Scope
@@ -87,7 +87,7 @@ type decision struct {
 func (d *decision) waits() bool { return d.outcome == deferred || d.outcome == held }
 
 // end is the result of a message that leaves the outbox, and the reason if all its recipients are suppressed;
-// "": it stays.
+// "" if it stays.
 func (d *decision) end() (result, reason string) {
 	switch d.outcome {
 	case sent:
@@ -112,10 +112,10 @@ func (d *decision) knowsMore() bool { return len(d.sent) > 0 || d.cause != nil &
 // reason is why a recipient did not get the message.
 type reason struct {
 	*lastError
-	smtp *smtpsend.Error // of the relay; nil if the error is not from one
+	smtp *smtpsend.Error // the relay's; nil if the error is not from one
 }
 
-// Faults that end a message without an attempt at a relay.
+// Errors that end a message without an attempt at a relay.
 var (
 	errNoGateway = errors.New("the gateway no longer exists")
 	errNoAccount = errors.New("the account no longer exists")
@@ -131,14 +131,14 @@ var (
 		"%d attempts died between the final dot and the reply; the message may have been delivered", maxDoubts)
 )
 
-// endCodes are the codes of these faults in the API.
+// endCodes are the codes of these errors in the API.
 var endCodes = map[error]string{
 	errNoGateway: "ENOGATEWAY", errNoAccount: "ENOACCOUNT", errNoSender: "ENOSENDER", errUnwritten: "EMESSAGE",
 	errTooLate: "EDELIVERBY", errNotTheirs: "ECAMPAIGN", errResent: "ERESENT", errInDoubt: "EINDOUBT",
 	errLost: "EINTERNAL", errDoubts: "EINDOUBT",
 }
 
-// endCode returns the code of an error that is one of these faults; "" for any other.
+// endCode returns the code of an error that is one of these, and "" for any other.
 func endCode(err error) string {
 	for end, code := range endCodes {
 		if errors.Is(err, end) {
@@ -148,7 +148,7 @@ func endCode(err error) string {
 	return ""
 }
 
-// refuse returns why a message must not be sent at all; nil: it may be sent.
+// refuse returns why a message must not be sent at all, or nil if it may be.
 func refuse(c *claim, p policy, now time.Time) error {
 	switch {
 	case strings.Contains(c.lapsed, "doubt") && p.holdInDoubt,
@@ -206,8 +206,8 @@ func (c *claim) answered() int {
 	return max(0, c.attempts-c.doubts)
 }
 
-// remembered returns the doubt that a repeat of the same request can settle; nil: there is none. A doubt from
-// an attempt before stays until an answer is about the message or its recipients.
+// remembered returns the doubt that a repeat of the same request can resolve, or nil. A doubt from an earlier
+// attempt stays until an answer is about the message or its recipients.
 func (d *decision) remembered(c *claim, t attempted, se *smtpsend.Error) *remembered {
 	open := c.status.Doubt
 	about := se != nil && !se.InDoubt && (se.Scope == smtpsend.ScopeRecipient ||
@@ -221,7 +221,7 @@ func (d *decision) remembered(c *claim, t attempted, se *smtpsend.Error) *rememb
 	return nil
 }
 
-// sort sets the status of each recipient of the attempt.
+// sort sets the status of each recipient that the attempt included.
 func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
 	results, next := t.result.Recipients, 0 // in the order of the recipients
 	queued := c.status.having(rcptQueued)
@@ -385,7 +385,7 @@ func (d *decision) nextAttempt(c *claim, t attempted, p policy) time.Time {
 	return t.end.Add(wait).Truncate(time.Millisecond)
 }
 
-// permanent reports whether an error is final. Without a reply only the faults of endCodes are.
+// permanent reports whether an error is final. Without a reply, only the errors of endCodes are.
 func permanent(err error, se *smtpsend.Error) bool {
 	if se != nil {
 		return se.Permanent() && !se.InDoubt
@@ -405,8 +405,8 @@ func describe(err error, se *smtpsend.Error) *lastError {
 	return &lastError{Message: err.Error(), Code: cmp.Or(endCode(err), "EINTERNAL")}
 }
 
-// logged is the log with a line for each relay of this attempt. Of the trials of a held message only the
-// first and the last are kept.
+// logged returns the log with a line for each relay of this attempt. It keeps only the first and the last
+// trial of a held message.
 func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	log := append(slices.Clone(c.status.Log), lapsedAttempts(c)...)
 	if d.unasked || t.refused && c.lapsed != "" {

@@ -33,8 +33,8 @@ func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// progress records the result of a transaction, if the message needs more of them for its other recipients.
-// So a crash between two transactions sends nobody the message twice.
+// progress records the result of a transaction if the message needs more of them for its other recipients, so
+// that no one gets the message twice after a crash between two transactions.
 func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.RecipientResult) error {
 	now := d.clock.Now()
 	st, sent, response := c.delivered(done)
@@ -280,7 +280,7 @@ func (d *Delivery) references(ctx context.Context, c *claim, dec decision) strin
 	return strings.Join(out, " ")
 }
 
-// recorded logs and counts what was recorded, and returns the verdict for the queue.
+// recorded logs and counts a recorded decision, and returns the verdict for the queue.
 func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer finished) queue.Verdict {
 	if answer.Word == "LOST" {
 		d.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", dec.outcome, "state",
@@ -294,13 +294,13 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	return d.verdict(dec)
 }
 
-// verdict is what the queue is told of a decision.
+// verdict returns the queue's verdict for a decision.
 func (d *Delivery) verdict(dec decision) queue.Verdict {
 	switch dec.outcome {
 	case sent:
 		return queue.Done()
 	case suppressed:
-		return queue.Drop() // it is no completed job
+		return queue.Drop() // it is not a completed job
 	case failed, dropped:
 		return queue.Bury(dec.summary())
 	case released:
@@ -312,7 +312,7 @@ func (d *Delivery) verdict(dec decision) queue.Verdict {
 	}
 }
 
-// events are the events of the decision. Their gateway is that of the last relay asked.
+// events returns the decision's events. Their gateway is the last relay asked.
 func (d *decision) events(c *claim) (changeEvents, error) {
 	events := c.envelope.events(d.at)
 	add := func(t event.Type, data any, which []int) error {

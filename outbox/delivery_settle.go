@@ -16,10 +16,10 @@ import (
 // settledReply is the response of a recipient whose message was in doubt.
 const settledReply = "reported by the provider: it took the message in an attempt that was in doubt"
 
-// settle ends a doubt by what is known about the message: whoever reports on a recipient has the message, so
-// the recipient doesn't get it again. It returns the decision if nobody is left, or if the report of a
-// provider is to be waited for; nil: the message is to be tried. After a replay it asks nothing, because an
-// operator wants the message sent.
+// settle resolves a doubt with what is known about the message. A recipient with a report has the message and
+// doesn't get it again. It returns the decision if no recipient is left, or if a provider's report must be
+// waited for, and nil if the message must be tried. After a replay it asks nothing, because an operator wants
+// the message sent.
 func (d *Delivery) settle(ctx context.Context, c *claim, started time.Time, p policy) *decision {
 	if c.unrecorded() || c.doubts <= c.oldDoubts {
 		return nil
@@ -51,8 +51,8 @@ func (d *Delivery) settle(ctx context.Context, c *claim, started time.Time, p po
 	return nil
 }
 
-// awaitReport makes a message wait whose worker died in doubt, if a provider of its account may report on it;
-// nil: it need not wait.
+// awaitReport makes a message wait if its worker died in doubt and a provider of its account may report on
+// it. It returns nil if the message needn't wait.
 func (d *Delivery) awaitReport(ctx context.Context, c *claim, started time.Time) *decision {
 	for _, lapse := range slices.Backward(strings.Fields(c.lapsed)) {
 		how, began, _ := strings.Cut(lapse, "@")
@@ -83,8 +83,8 @@ func (d *Delivery) relays(ctx context.Context, account accounts.Sender, gateway 
 	return []gateways.Relay{relay}
 }
 
-// reportWait returns how long a report of the relay asked last is waited for; 0: it makes none, or the
-// message is one of a campaign, which gets its reports.
+// reportWait returns how long to wait for a report from the last relay asked. It returns 0 if that relay
+// makes none, or if the message belongs to a campaign, which gets its reports.
 func (d *Delivery) reportWait(ctx context.Context, c *claim, account accounts.Sender,
 	tries []routing.Try) time.Duration {
 	if len(tries) == 0 || c.unrecorded() {
@@ -99,7 +99,7 @@ func (d *Delivery) reportWait(ctx context.Context, c *claim, account accounts.Se
 	return 0
 }
 
-// reports reports whether the provider behind a relay tells by webhook what became of messages.
+// reports reports whether a relay's provider reports the results of messages by webhook.
 func (d *Delivery) reports(ctx context.Context, r gateways.Relay) bool {
 	return d.Reports != nil && d.Reports(ctx, r)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// sweeper repairs what a crash left behind. Every process runs one. Two may run each step at once.
+// sweeper repairs what a crash left behind. Every process runs one. Two may run the same step together.
 type sweeper struct {
 	d        *Delivery
 	lastGood time.Time         // when mend last succeeded
@@ -31,8 +31,8 @@ const (
 )
 
 // mend wakes messages that lost their worker or their task. After an outage it ends no lease for half a
-// lease: the holders record their results first, which would otherwise leave messages in doubt for no reason.
-// A time without anything to mend looks the same, and that does no harm: no lease is then as old.
+// lease, because the holders record their results first. Otherwise their messages would be left in doubt for
+// no reason. A quiet period looks the same, which does no harm: no lease is that old then.
 func (s *sweeper) mend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -62,7 +62,7 @@ func (s *sweeper) mend(ctx context.Context) error {
 			}
 		}
 	}
-	s.lastGood = s.d.clock.Now() // not now: a long sweep is no outage
+	s.lastGood = s.d.clock.Now() // not now: a long sweep isn't an outage
 	if now.Before(s.careful) {
 		return nil
 	}
@@ -192,11 +192,11 @@ func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]str
 	return ids, nil
 }
 
-// cursor is how far an index has been compared: up to a millisecond of creation, and skip messages of that
-// millisecond.
+// cursor is the position up to which an index was compared: a creation time in milliseconds, and skip
+// messages of that millisecond.
 type cursor struct{ created, skip int64 }
 
-// after is the cursor after the messages that were read from p. After the last ones it begins again.
+// after returns the cursor after the messages that were read from p, or the start after the last messages.
 func (p cursor) after(members []redis.Z) cursor {
 	if len(members) < matchBatch {
 		return cursor{}
@@ -226,7 +226,7 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 		return 0, err
 	}
 	pipe := s.d.DB.Pipeline()
-	epochs := make([]*redisdb.Reply[string], len(tasks)) // of those whose task is gone
+	epochs := make([]*redisdb.Reply[string], len(tasks)) // for tasks that are gone
 	for i, st := range states {
 		if st == "" || st == queue.Archived || st == queue.Completed {
 			epochs[i] = rewakeScript.Add(pipe, []string{s.d.keys.message(p, tasks[i].ID)},

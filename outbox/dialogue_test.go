@@ -90,7 +90,7 @@ func TestDialoguesStayInside(t *testing.T) {
 	}
 }
 
-// TestDialoguesAreBounded: of many attempts the last ten are kept.
+// TestDialoguesAreBounded: only the last ten attempts' are kept.
 func TestDialoguesAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -113,7 +113,7 @@ func TestDialoguesAreBounded(t *testing.T) {
 	}
 }
 
-// TestDialoguesGoWithTheLog: they are deleted with the log entry, and at once if there is no log.
+// TestDialoguesGoWithTheLog: they are deleted with the log entry, or immediately if there is no log.
 func TestDialoguesGoWithTheLog(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -163,8 +163,7 @@ func TestErasureFindsDialoguesOfOthers(t *testing.T) {
 	}
 }
 
-// TestSealedDialogues: nothing of them is readable in Redis, and without the secret the message is shown all
-// the same.
+// TestSealedDialogues: none of them is readable in Redis, and without the secret the message is shown anyway.
 func TestSealedDialogues(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -105,7 +105,7 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	}
 }
 
-// TestMailOfACampaignCostsNoRoundTrip beside its marks, whether it is sent, put off or has to wait.
+// TestMailOfACampaignCostsNoRoundTrip except for its marks, whether it is sent, deferred or has to wait.
 func TestMailOfACampaignCostsNoRoundTrip(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{ServiceURL: func() string { return "https://mail.example.com" }})
@@ -124,7 +124,7 @@ func TestMailOfACampaignCostsNoRoundTrip(t *testing.T) {
 	}
 }
 
-// altered are accounts that change after their mail was handed in. lost: so does the answer to who they are.
+// altered are accounts that change after their mail was submitted. lost: so does the answer to who they are.
 type altered struct {
 	*scriptedAccounts
 	change func(*accounts.Sender)
@@ -155,11 +155,11 @@ type rule struct {
 	asks   bool                        // a relay is asked
 
 	nameless bool // the addressee has no name
-	// what comes of a message, of the first attempt of a campaign's mail, and of a further one
+	// results of a message, of the first attempt of a campaign's mail, and of a later one
 	want [3]string
 }
 
-// send sends a mail in one of the ways and says what came of it.
+// send sends an email in one of the ways and returns its result.
 func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error) {
 	r.o.ServiceURL = func() string { return "https://mail.example.com" }
 	r.o.Backoff.Base, r.o.Backoff.Factor = 10*time.Second, 2
@@ -196,7 +196,7 @@ func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error
 	return whatCame(b, rows[0]), asked, a.told
 }
 
-// whatCame says what came of a message: its state, why, the attempts made, and how long it waits.
+// whatCame returns a message's result: its state, why, the attempts made, and how long it waits.
 func whatCame(b *bundle, r row) string {
 	words := r.state
 	if why := r.status.fault(r.state); why != nil {
@@ -227,7 +227,7 @@ func came1(b *bundle, s Sending) string {
 	return words
 }
 
-// TestOneSetOfRules: a message, the first attempt of a campaign's mail and a further one keep to the same
+// TestOneSetOfRules: a message, and the first and later attempts of a campaign's mail, keep to the same
 // rules.
 func TestOneSetOfRules(t *testing.T) {
 	t.Parallel()

@@ -18,9 +18,9 @@
 // log has the result. A mail that is deferred becomes a message.
 //
 // The message record in Redis is the truth. A task in the queue only wakes a message: it has the message's
-// id. To handle a task twice, early, late or never does no harm. Each change of a record is one Lua script
-// (lua/*.lua). It writes the change, its indexes and its events together or not at all. An event carries what
-// it counts, and Counts adds it once.
+// id. Handling a task twice, early, late or never does no harm. Each change of a record is one Lua script
+// (lua/*.lua). It writes the change, its indexes and its events together or not at all. An event carries its
+// counts, and Counts adds it once.
 //
 //	            accept                begin                    every recipient done
 //	(Submit) ─────────▶ waiting ──────────────▶ active ─────────────────────────────▶ (ended: sent)
@@ -30,8 +30,8 @@
 //	                     │                         │ permanent, or attempts or deliverBy used up
 //	                     └──────── replay ◀── failed (a dead letter)
 //
-// All mail is sent by one function (Delivery.attempt), also that of campaigns: the same rules are applied
-// before, and the same decision follows.
+// All mail is sent by one function (Delivery.attempt), including campaign mail: the same rules apply before,
+// and the same decision follows.
 //
 // It promises:
 //   - Accepted is durable: Submit returns no error only if record and content are in Redis. The task is
@@ -42,17 +42,17 @@
 //     recipient whose 250 was read gets the message no second time. If the connection or the process dies
 //     between the final dot and the reply, the attempt is in doubt. Options.HoldInDoubt says whether it is
 //     repeated.
-//   - The recipients of each transaction are recorded before the next one, so that a crash sends nobody the
-//     message twice.
-//   - Three kinds of waiting spend no attempt: for a reservation of a limit, for a connection to a relay, and
-//     for an account whose login, token, certificate or sender is refused, if it is set to hold
-//     (delivery.accountTrouble). Of a held account one message at a time is tried. The others follow once it
+//   - The recipients of each transaction are recorded before the next one, so that no one gets the message
+//     twice after a crash.
+//   - Three kinds of waiting spend no attempt: for a limit's reservation, for a connection to a relay, and
+//     for an account that is set to hold (delivery.accountTrouble) while its login, token, certificate or
+//     sender is refused. A held account's messages are tried one at a time. The others follow once that one
 //     is sent.
 //   - A backlog of one account does not stand before the mail of others: beyond a window its waiting messages
 //     have no task (Options.Window).
-//   - No account and no token with a quota has more waiting, or more accepted in a day, than that allows,
-//     whatever the number of processes (in a Cluster, beside what is accepted at the same moment). A message
-//     counts once. What was accepted before under a key is not refused.
+//   - No account and no token with a quota has more messages waiting, or more accepted in a day, than the
+//     quota allows, whatever the number of processes (in a Cluster, except for messages accepted at the same
+//     moment). A message counts once. A repeat of an accepted key is not refused.
 //   - No mail to recipients who were suppressed before the attempt began. On a single server accept.lua looks
 //     for suppressions itself, and begin.lua reports whether any were added since (see package suppression).
 //     Otherwise, and if there are any, the suppressions are asked.
@@ -63,11 +63,11 @@
 // by a task's own counters, and never writes keys of others.
 //
 // An ended message stays in the log for Options.KeepEnded, without its content: recipients, attempts, events.
-// With Options.KeepContent the content of one that was sent stays too, until Redis expires it or the entry
-// goes. Its waits for the end of a pause are found from the times in which it was due, which are in its
-// record, and from the past pauses, which a resume notes. No transition depends on them.
-// So are the SMTP dialogues of its attempts that failed; they have a key of their own.
-// If there is a search index, its text is kept until the index has read it (Options.KeepText).
+// With Options.KeepContent, a sent message's content stays too, until Redis expires it or the entry goes. Its
+// waits for a pause are computed from two things: the times in which it was due, which are in its record, and
+// the past pauses, which a resume notes. No transition depends on them. The SMTP dialogues of its failed
+// attempts stay too, under their own key. If there is a search index, its text is kept until the index has
+// read it (Options.KeepText).
 //
 // With Options.Seal bodies of mail are sealed before they reach Redis. Sealed ones are read whatever the
 // setting is. A message whose secret this process does not have waits, and spends no attempt.

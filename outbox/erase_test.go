@@ -17,7 +17,7 @@ import (
 )
 
 // naming returns the keys that have a text in their name or value, whatever form the value is packed in.
-// Suppressions have a test of their own.
+// Suppressions have a separate test.
 func (b *bundle) naming(t *testing.T, text string) (keys []string) {
 	t.Helper()
 	c, ctx := b.store.DB.Client(), t.Context()

@@ -28,13 +28,13 @@ const (
 )
 
 // Opens and clicks of a message are recorded until it has maxFacts facts, and maxFactsEach for each
-// recipient: enough for a reader who opens a mail every day for half a year. That bounds what a bot can
-// store. Reports of deliveries and delays are recorded until it has twice as many. All others are always
-// recorded: who reports them proved what they are.
+// recipient: enough for a reader who opens an email every day for half a year. That bounds what a bot can
+// store. Deliveries and delays are recorded until it has twice as many. All others are always recorded,
+// because their reporters proved who they are.
 const maxFacts, maxFactsEach = 200, 10
 
-// mostFacts is how many facts a message to a number of recipients may have, for another one to be recorded;
-// 0: any number.
+// mostFacts returns how many facts a message to a number of recipients may have before it accepts no more of
+// a type; 0 means any number.
 func mostFacts(kind event.Type, recipients int) int {
 	most := maxFacts + maxFactsEach*recipients
 	switch kind {
@@ -96,8 +96,7 @@ func (fs *Facts) RecordFacts(ctx context.Context, facts []Fact) ([]FactResult, e
 	return results, nil
 }
 
-// erased reports which facts name persons who were erased. They are not stored: nobody may know whose they
-// are.
+// erased reports which facts name people who were erased. They aren't stored: no one may know whose they are.
 func (fs *Facts) erased(ctx context.Context, facts []Fact, about map[string]row) ([]bool, error) {
 	gone := make([]bool, len(facts))
 	if fs.Suppressions == nil {
@@ -147,7 +146,7 @@ func (fs *Facts) readAbout(ctx context.Context, facts []Fact) (map[string]row, e
 	return about, nil
 }
 
-// partitionFor is the partition of a fact: that of its message, or by its key without a message.
+// partitionFor returns the partition of a fact's message, or a partition chosen by its key if it has none.
 func (fs *Facts) partitionFor(f Fact) int {
 	if p, ok := partitionOf(f.MessageID, fs.DB.Partitions()); ok {
 		return p
@@ -195,7 +194,7 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 		fact.To = to
 	}
 	about := f.MessageID
-	about = cmp.Or(about, field) // it is stored by itself
+	about = cmp.Or(about, field) // it is stored on its own
 	once := sha256.Sum256(fmt.Appendf(nil, "%s %s %t %s", f.Type, f.Details.BounceType, f.Details.Bot,
 		data.Recipient))
 	packed, err := fs.jsons.pack(about, fact)
@@ -206,7 +205,7 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 	}, err
 }
 
-// outcome is what a fact says of its message; "": nothing.
+// outcome returns the message status that a fact reports, or "".
 func (f Fact) outcome() api.MessageStatus {
 	if f.Details.Bot {
 		return ""
@@ -222,7 +221,7 @@ func (f Fact) address(r row) string {
 	return r.envelope.To[f.Index]
 }
 
-// counter is the counter that a fact adds to; "": none.
+// counter is the counter that a fact adds to; "" if none.
 func (f Fact) counter() string {
 	name := factCounters[f.Type]
 	if f.Details.Bot && name != "" {
@@ -240,7 +239,7 @@ type Addressed struct {
 	To        []string
 
 	id     string
-	hashes []string // of the recipients; of a message to several that is not known
+	hashes []string // the recipients' hashes, if an unknown message had several
 }
 
 // Went reports whether a message that is not known any more, and had several recipients, went to an address.
@@ -248,8 +247,8 @@ func (a Addressed) Went(address string) bool {
 	return slices.Contains(a.hashes, recipientHash(a.id, address))
 }
 
-// Recipients returns the recipients of messages, in the order of the ids. Of a message that is not in the log
-// any more and had several recipients, it returns the account, and Went works for 400 days.
+// Recipients returns the recipients of messages, in the order of the ids. If a message had several recipients
+// and is no longer in the log, it returns the account, and Went works for 400 days.
 func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, error) {
 	facts := make([]Fact, len(ids))
 	for i, id := range ids {
@@ -269,7 +268,7 @@ func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, err
 	return out, fs.readHashes(ctx, ids, out)
 }
 
-// readHashes reads the hashes of the recipients of the messages that are not known.
+// readHashes reads the recipients' hashes for messages that are not known.
 func (fs *Facts) readHashes(ctx context.Context, ids []string, all []Addressed) error {
 	pipe, found := fs.DB.Client().Pipeline(), make([]*redis.StringCmd, len(ids))
 	for i, id := range ids {

@@ -16,7 +16,7 @@ import (
 // one), or the writing of a final dot. The context of the operation carries it.
 type fate struct {
 	at   int  // the step, counted from 0
-	what blow // empty: no fault
+	what blow // empty means no fault
 	part int  // where a pipeline is cut in two
 
 	steps   int
@@ -63,8 +63,8 @@ func under(ctx context.Context, f *fate) context.Context { return context.WithVa
 // errCut is the error of a connection that was cut.
 var errCut = io.EOF
 
-// strike counts a step of the operation of ctx, and applies its fate. To die means that the goroutine ends:
-// none of its code runs after that, as in a killed process.
+// strike counts a step in ctx's operation, and applies its fate. To die means that the goroutine ends: none
+// of its code runs after that, as in a killed process.
 func strike(ctx context.Context, do, part func() error, ghost func()) error {
 	f, _ := ctx.Value(fateKey{}).(*fate)
 	if f == nil {

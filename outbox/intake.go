@@ -27,7 +27,7 @@ import (
 // entry for each message.
 type Intake struct {
 	*store
-	backlogs sync.Map // of backlogOf: the last message that was accepted here is in it
+	backlogs sync.Map // by backlogOf: the last message that was accepted here is in it
 }
 
 // Sources of messages.
@@ -35,54 +35,53 @@ const (
 	SourceAPI  = "api"
 	SourceSMTP = "smtp"
 
-	sourceCampaign = "campaign" // of the mail of campaigns
+	sourceCampaign = "campaign" // for campaign mail
 )
 
 // Shared is the content and the settings that the messages of one batch share. The zero value of a field
 // means its default.
 type Shared struct {
 	Source  string // SourceAPI, SourceSMTP; shown with each message
-	Account string // empty: the default account
+	Account string // defaults to the default account
 
-	From        *message.Address // nil: the account's
+	From        *message.Address // defaults to the account's
 	ReplyTo     []message.Address
 	Headers     []message.Header
 	Attachments []message.Attachment
 
-	// The words: those of a stored template, or given here. Subject and PreviewText replace those of the
-	// template.
+	// The content: a stored template's, or given here. Subject and PreviewText replace the template's.
 	Template                         string
 	Subject, PreviewText, HTML, Text string
-	// the words are sent unchanged; false: they are rendered with the params of each entry
+	// the texts are sent unchanged, not rendered with the params of each entry
 	Plain  bool
-	Format string // of HTML: html, markdown; empty: html. A template has its own
-	// a missing param is an error; nil: as the template or Options.StrictWords says
+	Format string // of HTML: html (the default) or markdown. A template has its own
+	// a missing param is an error; defaults to the template's choice or Options.StrictWords
 	Strict     *bool
-	Locale, TZ string // empty: the account's
+	Locale, TZ string // default to the account's
 
-	Raw []byte // a whole message (RFC 5322) in place of text and attachments; only of a single message
+	Raw []byte // a whole message (RFC 5322) instead of text and attachments; only for a single message
 
-	ListID                  string // mailing list; adds its headers and heeds its unsubscribes
-	TrackOpens, TrackClicks *bool  // nil: Track
-	Track                   *bool  // both; nil: the account's choice, else that of Options.Track
-	BaseURL                 string // public address of links; empty: Options.ServiceURL
+	ListID                  string // mailing list; adds its headers and honors its unsubscribes
+	TrackOpens, TrackClicks *bool  // default to Track
+	Track                   *bool  // both; defaults to the account's choice, then Options.Track
+	BaseURL                 string // public address of links; defaults to Options.ServiceURL
 
-	Lane          api.Lane     // empty: transactional
-	Priority      api.Priority // empty: normal
-	Gateway       string       // the only one to send through; empty: as the account says
-	Attempts      int          // 0: Options.Attempts
+	Lane          api.Lane     // defaults to transactional
+	Priority      api.Priority // defaults to normal
+	Gateway       string       // the only one to send through; defaults to the account's choice
+	Attempts      int          // defaults to Options.Attempts
 	gateways.Path              // to the relay
 	RequireTLS    bool
 	DSN           *api.DSN
 	Tags          []string
-	DeliverBy     *time.Time // nil: no limit
+	DeliverBy     *time.Time // nil for no limit
 
 	Token      string          // id by which the quota of the access token is counted
-	TokenQuota *api.TokenQuota // of that token; nil: it has none
+	TokenQuota *api.TokenQuota // that token's quota; nil if it has none
 
-	Trace string // carrier of its trace (package traces); empty: none
+	Trace string // carrier of its trace (package traces), or empty
 
-	Bound       bool // handed in with a token that is bound to the account; see Options.Senders
+	Bound       bool // submitted with a token that is bound to the account; see Options.Senders
 	Preview     bool // nothing is sent: links and Message-ID of the messages prove nothing
 	KeyRequired bool // entries without a Key are refused; also if Options.RequireKey or the account says so
 }
@@ -90,15 +89,15 @@ type Shared struct {
 // Entry is the part of one message.
 type Entry struct {
 	To, Cc, Bcc []message.Address
-	Envelope    *message.Envelope // nil: of the addresses above
-	MessageID   string            // empty: made of the message's id
+	Envelope    *message.Envelope // defaults to the addresses above
+	MessageID   string            // defaults to one made of the message's id
 	InReplyTo   string
 	References  []string
-	Params      json.RawMessage // an object; empty: none
-	SendAt      *time.Time      // nil: now
-	Metadata    json.RawMessage // an object; empty: none
+	Params      json.RawMessage // an object, or empty
+	SendAt      *time.Time      // defaults to now
+	Metadata    json.RawMessage // an object, or empty
 
-	// A key is accepted once for each account; the same key again returns the first answer. Empty: no key.
+	// A key is accepted once for each account; the same key again returns the first answer. Optional.
 	Key       string
 	KeySuffix string // lets several entries share a Key
 	// hashes of what the entry asks for, separated by blanks. The key stores the first one, and a key that
@@ -108,16 +107,16 @@ type Entry struct {
 
 // Result is the answer to one entry.
 type Result struct {
-	ID        string // of the message; empty: it was refused, or is only previewed
+	ID        string // the message's id; empty if it was refused, or is only previewed
 	MessageID string
 	SendAt    time.Time
 	Key       string // the entry's key, if the key was used; else empty
 	Repeated  bool   // the key was used before; the rest is the first answer
-	// of the message that used the key before; empty if its record was lost
+	// state of the message that used the key before; empty if its record was lost
 	State   api.MessageStatus
 	Skipped *api.Skipped // suppressed recipients
 	Preview []byte       // the rendered message, of previews only
-	Err     error        // why the entry was refused; nil: it was not
+	Err     error        // why the entry was refused; nil if it was accepted
 }
 
 // Batch is shared content, checked and ready for entries. Its methods are safe for concurrent use.
@@ -127,13 +126,13 @@ type Batch struct {
 	account  accounts.Sender
 	raw      *message.Composed // the message itself, of Shared.Raw
 	content  *sharedContent    // the rendered words; stored once if stored is set
-	stored   bool              // messages are rendered at each attempt; false: once, as they are accepted
+	stored   bool              // messages are rendered at each attempt; otherwise once, as they are accepted
 	template *api.TemplateRef
 	added    additions
-	quotas   []quota          // of the account and of the token
+	quotas   []quota          // the account's and the token's
 	apis     []gateways.Relay // that its messages go through, if all of them are APIs; see carried
 	began    time.Time
-	timeout  time.Duration // of each step of one chunk; see accept
+	timeout  time.Duration // for each step of a chunk; see accept
 
 	weighing     sync.Mutex
 	weighed      bool
@@ -185,9 +184,9 @@ func (in *Intake) one(ctx context.Context, sh Shared, e Entry) (*Batch, *newMess
 	return b, m, err
 }
 
-// open checks what a batch shares, and prepares its content. only is the entry of a single message; nil:
-// there are many. It returns the wrong fields apart from other errors, and no Batch without an account.
-// Control headers of a raw message complete shared settings and entry.
+// open checks what a batch shares, and prepares its content. only is a single message's entry, or nil if
+// there are many. It returns invalid fields apart from other errors, and no Batch without an account. A raw
+// message's control headers complete shared settings and entry.
 func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []fault.Field, error) {
 	if err := in.clock.ready(ctx, in.DB.Client()); err != nil {
 		return nil, nil, redisError(err, "accept message")
@@ -262,9 +261,9 @@ func (b *Batch) carried(m *newMessage) error {
 	return e
 }
 
-// Accept accepts entries and answers each: a refused entry does not stop the others. The error is a fault of
-// the batch as a whole; then nothing was accepted. Entries go to Redis in chunks; each chunk has its own
-// timeouts. A batch of any size may be handed in with any number of calls. Once Redis is unreachable or full,
+// Accept accepts entries and returns a result for each: a refused entry doesn't stop the others. The error is
+// about the batch as a whole; then nothing was accepted. Entries go to Redis in chunks, each with its own
+// timeouts. You can split a batch of any size over any number of calls. Once Redis is unreachable or full,
 // the remaining entries are refused without a try.
 func (b *Batch) Accept(ctx context.Context, entries []Entry) ([]Result, error) {
 	if err := b.weigh(ctx, entries); err != nil {
@@ -351,8 +350,8 @@ func (b *Batch) Preview(ctx context.Context, entries []Entry) ([]Result, error) 
 	return results, ctx.Err()
 }
 
-// prints returns the fingerprint of a request without defaults that are written out, so that a client may
-// begin or cease to write them, and the one of the request as it is, which older keys have.
+// prints returns two fingerprints of a request: without defaults that are written out, so that a client may
+// start or stop writing them, and of the request as it is, which older keys have.
 func (b *Batch) prints(asked api.SubmitRequest, of func(api.SubmitRequest) string) string {
 	without, whole := of(b.withoutDefaults(asked)), of(asked)
 	if without == whole {

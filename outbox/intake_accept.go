@@ -21,7 +21,7 @@ import (
 
 // accepting is the part of a newMessage that only accept needs.
 type accepting struct {
-	look    *suppression.Look // what accept.lua looks at in the suppressions; nil: nothing
+	look    *suppression.Look // what accept.lua looks up in the suppressions; nil for nothing
 	keys    []string
 	args    acceptArgs
 	task    queue.Task
@@ -223,7 +223,7 @@ func (in *Intake) encode(m *newMessage) error {
 	return nil
 }
 
-// queuedEvent is the first event of a message, which has its id; empty: there is none.
+// queuedEvent returns a message's first event, which has its id, or "" if there is none.
 func (in *Intake) queuedEvent(m *newMessage, now time.Time) (string, error) {
 	e, err := event.New(m.id, event.MessageQueued, m.envelope.Account, now, event.Queued{
 		Message: m.envelope.about(m.id, m.lane, m.gateway, m.envelope.To), SendAt: m.result.SendAt,
@@ -238,8 +238,8 @@ func (in *Intake) queuedEvent(m *newMessage, now time.Time) (string, error) {
 // rank is a priority as the scripts have it: lower goes first.
 func rank(p api.Priority) int { return map[api.Priority]int{api.High: -1, api.Low: 1}[p] }
 
-// encodeContent is what a message stores of its own: the whole message, or its part of a shared content and
-// the name of that. now says that it is due.
+// encodeContent returns the content that a message stores: the whole message, or its part of a shared content
+// with the content's name. now says that it is due.
 func (in *Intake) encodeContent(m *newMessage, now bool) (content []byte, shared string, err error) {
 	if m.shared == nil {
 		return in.codec.pack(m.content, contentName(m.id), now && in.leaves(m)), "", nil
@@ -248,8 +248,8 @@ func (in *Intake) encodeContent(m *newMessage, now bool) (content []byte, shared
 	return in.codec.seal([]byte(personal), contentName(m.id)), m.shared.name, err
 }
 
-// leaves reports whether a message that is due leaves immediately, as far as this process knows: nothing is
-// kept of it, and the last message of its account that was accepted here is not in the backlog.
+// leaves reports whether a message that is due is sent immediately, as far as this process knows: nothing of
+// it is kept, and its account's last message that was accepted here is not in the backlog.
 func (in *Intake) leaves(m *newMessage) bool {
 	_, backlog := in.backlogs.Load(m.backlog())
 	return in.opts.KeepContent == 0 && !backlog
@@ -275,8 +275,8 @@ func (m *newMessage) unlook() {
 
 func (m *newMessage) looksAtMemory() bool { return m.args.MemoryShare != "" }
 
-// memo and recall keep the first answer to a key. There is one for each message of a week, so it is short. Of
-// a message that was skipped, two more lines have the reason and the list.
+// memo and recall keep the first answer to a key. Each message of a week has one, so it is short. Two more
+// lines give the reason and the list if a message was skipped.
 func (r *Result) memo() string {
 	memo := fmt.Sprintf("%s %d %s", r.ID, redisdb.Millis(r.SendAt), r.MessageID)
 	if r.Skipped != nil {
@@ -296,7 +296,7 @@ func (r *Result) recall(key accepted, to []string) {
 	}
 }
 
-// refusal is why accept.lua did not accept a message; nil: it did, or had accepted it before.
+// refusal returns why accept.lua refused a message, or nil if it accepted the message now or before.
 func (in *Intake) refusal(ctx context.Context, m *newMessage, answer accepted, err error) error {
 	if err != nil {
 		return redisError(err, "accept message")
@@ -347,8 +347,8 @@ var errContentLost = fault.New(fault.Unavailable, "ContentLost",
 // bringIn puts into Redis what accept.lua needs to find there: shared contents, and contents that are large.
 // It returns the messages for which it succeeded.
 //
-// A script would copy a large argument twice and block Redis meanwhile: 40 ms for 20 MB. The script renames
-// its key instead.
+// A script would copy a large argument twice and block Redis for that time: 40 ms for 20 MB. The script
+// renames its key instead.
 func (in *Intake) bringIn(ctx context.Context, all []*newMessage) []*newMessage {
 	var shareErr error
 	return slices.DeleteFunc(all, func(m *newMessage) bool {
@@ -391,8 +391,8 @@ func (in *Intake) Admits(ctx context.Context) error {
 	return nil
 }
 
-// AdmitsWrite is Admits for a request that stores so many bytes and is no message. Many at once can't fill
-// the memory before its share is asked for again.
+// AdmitsWrite is Admits for a request that stores size bytes and is not a message. Many together can't fill
+// the memory before its share is looked up again.
 func (in *Intake) AdmitsWrite(ctx context.Context, size int64) error {
 	if in.unseen.Add(size+overhead) >= lookEvery {
 		in.checked()
@@ -408,8 +408,8 @@ func full(format string, args ...any) error {
 	return f
 }
 
-// limit is how many live messages a partition may hold, as an argument of accept.lua; "": no limit. The
-// limits of all partitions add up to Options.MaxLive.
+// limit returns how many live messages a partition may hold, as an argument of accept.lua, or "" for no
+// limit. The limits of all partitions add up to Options.MaxLive.
 func (in *Intake) limit(partition int) string {
 	if in.opts.MaxLive == 0 {
 		return ""

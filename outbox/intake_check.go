@@ -26,10 +26,10 @@ const maxMetadata = 4 << 10
 // maxEnvelopeID is the longest ENVID of RFC 3461 section 4.4.
 const maxEnvelopeID = 100
 
-// faults collects wrong fields. Their keys are those of the API.
+// faults collects invalid fields. Their keys are API fields.
 type faults struct{ fault.Fields }
 
-// checkShared finds the wrong fields of what messages share, apart from those that package message finds.
+// checkShared finds invalid shared fields, except for the ones that package message finds.
 func checkShared(sh Shared, now time.Time) []fault.Field {
 	var wrong faults
 	if len(sh.Raw) > 0 && (sh.HTML != "" || sh.Text != "" || len(sh.Attachments) > 0) {
@@ -73,8 +73,8 @@ func (f *faults) checkWords(sh Shared) {
 	}
 }
 
-// checkDSN finds what no relay accepts in a request for notifications (RFC 3461). Here it is a fault of the
-// client; at the relay it would fail an accepted message.
+// checkDSN finds what no relay accepts in a request for notifications (RFC 3461). Here it is the client's
+// error; at the relay it would fail an accepted message.
 func (f *faults) checkDSN(dsn api.DSN) {
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
 	if len(dsn.ID) > maxEnvelopeID || strings.ContainsFunc(dsn.ID, unprintable) {
@@ -91,7 +91,7 @@ func (f *faults) checkDSN(dsn api.DSN) {
 	}
 }
 
-// checkEntry finds the wrong fields of an entry, apart from those that package message finds.
+// checkEntry finds the invalid fields of an entry, except for the ones that package message finds.
 func (b *Batch) checkEntry(e Entry, many bool) []fault.Field {
 	var wrong faults
 	wrong.checkMetadata(e.Metadata)
@@ -109,7 +109,7 @@ func (b *Batch) checkEntry(e Entry, many bool) []fault.Field {
 	return wrong.Fields
 }
 
-// checkKey finds the fault of an entry that lacks the idempotency key it needs.
+// checkKey returns the error for an entry that lacks the idempotency key it needs.
 func checkKey(sh Shared, e Entry) []fault.Field {
 	if e.Key != "" || !sh.KeyRequired {
 		return nil
@@ -169,7 +169,7 @@ func (b *Batch) room(ctx context.Context, entries []Entry) error {
 	return nil
 }
 
-// over returns the name of the first limit of a quota that is exceeded; "": none is.
+// over returns the name of the first limit of a quota that is exceeded, or "".
 func (q quota) over(u used) string {
 	switch {
 	case q.limit.messages > 0 && u.messages > q.limit.messages:
@@ -204,8 +204,8 @@ func (b *Batch) fresh(ctx context.Context, entries []Entry) (n int, _ error) {
 	return n, nil
 }
 
-// question is what accept.lua looks at to know that nobody in a message is suppressed. It is nil if the
-// script can't, or need not.
+// question returns what accept.lua must look up to know that no recipient of a message is suppressed. It is
+// nil if the script can't or needn't.
 func (in *Intake) question(m *newMessage) *suppression.Look {
 	if in.Suppressions == nil {
 		return nil
@@ -215,10 +215,10 @@ func (in *Intake) question(m *newMessage) *suppression.Look {
 	})
 }
 
-// withoutSuppressed asks the suppressions about the recipients of messages of one batch. It returns the
-// messages of which a recipient may be mailed, ready to be accepted. A message of which none may be mailed is
-// entered in the log, or refused with Options.RefuseSuppressed. But if its key was used before, the client
-// gets the first answer.
+// withoutSuppressed looks up the recipients of one batch's messages in the suppressions. It returns the
+// messages that may be sent to at least one recipient, ready to be accepted. The others are entered in the
+// log, or refused with Options.RefuseSuppressed. But if a key was used before, the client gets the first
+// answer.
 func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kept []*newMessage) {
 	if len(all) == 0 {
 		return nil
@@ -258,7 +258,7 @@ func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kep
 	return kept
 }
 
-// coverErased replaces the addresses of erased persons, so that they are not stored again. It reports whether
+// coverErased replaces the addresses of erased people, so that they aren't stored again. It reports whether
 // there was one.
 func (m *newMessage) coverErased() (changed bool) {
 	for i, entry := range m.stopped {
@@ -280,7 +280,7 @@ func (in *Intake) skippedNow(ctx context.Context, m *newMessage) (*api.Skipped, 
 	return skipped(m.envelope, stopped), nil
 }
 
-// skip enters messages in the log of which no recipient may be mailed, or refuses them with
+// skip enters messages in the log if none of their recipients may be sent to, or refuses them with
 // Options.RefuseSuppressed.
 func (in *Intake) skip(ctx context.Context, all []*newMessage) {
 	pipe := in.DB.ReplicatedPipeline()

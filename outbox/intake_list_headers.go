@@ -15,8 +15,8 @@ import (
 // listID matches a label of a host name (RFC 2919 section 3): the author's domain follows it.
 var listID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,126}[A-Za-z0-9])?$`)
 
-// additionsOf is what Postroom adds to messages, and the wrong fields that concern it. A field that is not
-// given is decided by the account, then by the settings, if there is a public address for links.
+// additionsOf returns what Postroom adds to messages, and the invalid fields that concern it. The account
+// decides a field that is not given, then the settings, if there is a public address for links.
 func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []fault.Field) {
 	var wrong faults
 	added := additions{ListID: sh.ListID}
@@ -77,7 +77,7 @@ func (f *faults) checkList(sh Shared, able bool) {
 // listHeaders are the headers of a mailing list (RFC 2919, RFC 2369, RFC 8058).
 var listHeaders = []string{"List-ID", "List-Unsubscribe", "List-Unsubscribe-Post"}
 
-// publicURL is the base of links in messages; empty: there is none.
+// publicURL returns the base of links in messages, or "" if there is none.
 func (in *Intake) publicURL(sh Shared) string {
 	base := sh.BaseURL
 	if base == "" && in.opts.ServiceURL != nil {
@@ -100,7 +100,7 @@ func publicAddress(s string) error {
 	return nil
 }
 
-// single returns the fault of a message of a mailing list that has several recipients.
+// single returns an error if a mailing list's message has several recipients.
 func (a additions) single(to []string) []fault.Field {
 	if a.ListID == "" || len(to) < 2 {
 		return nil

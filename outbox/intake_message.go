@@ -106,20 +106,20 @@ type newMessage struct {
 	envelope    envelope
 	composed    *message.Composed      // as it was checked
 	content     []byte                 // the message itself; unused with shared content
-	shared      *sharedContent         // what it is rendered from at each attempt; nil: content is the message
-	personal    render.Personalization // what it has beside the shared content
+	shared      *sharedContent         // what it is rendered from at each attempt; nil if content is the message
+	personal    render.Personalization // what it adds to the shared content
 	lane        api.Lane
 	gateway     string
 	attempts    int    // at most
-	made        int    // of them, before it was handed in
-	reservation string // of a limit that it waits for; empty: none
-	window      int    // of its account, see Options.Window
+	made        int    // attempts made before it was submitted
+	reservation string // reservation of the limit that it waits for; empty if it waits for none
+	window      int    // its account's window, see Options.Window
 	size        int    // bytes as it is sent
 	quotas      []quota
 	counted     bool   // in the quotas of a day
 	due         int64  // Unix milliseconds; in the past: now
-	key         string // name of its idempotency key in Redis; empty: no key
-	merge       string // name of the key of the mail merge under which it has a place; empty: none
+	key         string // name of its idempotency key in Redis, or empty
+	merge       string // name of the key of the mail merge that it is part of, or empty
 	fingerprint string // in all its forms (sealer.prints); empty without a key
 
 	accepting // what accept needs
@@ -129,7 +129,7 @@ type newMessage struct {
 // refuse notes why the message is not accepted.
 func (m *newMessage) refuse(err error) { m.result = Result{Err: err} }
 
-// entry is the message of an entry of many, checked.
+// entry checks one of many entries and returns its message.
 func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 	m, err := b.message(ctx, e, false)
 	if err == nil && m.composed.Size() > 2*b.light { // what a full rendering finds may depend on the size
@@ -146,8 +146,8 @@ func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 	return m, joinFields(append(b.checkEntry(e, true), checkKey(b.shared, e)...), err)
 }
 
-// message composes the message of an entry: in full, or without files and inlined CSS, which finds all faults
-// but those of the batch.
+// message composes an entry's message: in full, or without files and inlined CSS, which finds all errors but
+// the batch's.
 func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, error) {
 	in, c := b.in, b.raw
 	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.Attempts,
@@ -197,8 +197,8 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 	return m, nil
 }
 
-// keyOf returns the partition and the name of an entry's idempotency key in Redis, and the name of the key of
-// the mail merge that it has a place under; "": none.
+// keyOf returns the partition and the name of an entry's idempotency key in Redis. It also returns the name
+// of the mail merge's key that it has a place under, or "".
 func keyOf(account string, e Entry, partitions int) (partition int, key, merge string) {
 	key = keyHash(account, e.Key)
 	partition = redisdb.PartitionFor(key, partitions)
@@ -228,9 +228,9 @@ func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (
 	return c, err
 }
 
-// ownMessageID is the Message-ID of a message that was submitted without one: a proof, so that reports about
-// the message can be matched and believed, and the domain of the author. That of a dry run proves nothing. It
-// is "" if an address is not valid; then composing the message fails.
+// ownMessageID returns the Message-ID of a message that was submitted without one: a proof and the domain of
+// the author, so that reports about the message can be matched and believed. In a dry run it proves nothing.
+// It is "" if an address is invalid; then composing the message fails.
 func (b *Batch) ownMessageID(id string, e Entry) string {
 	from, err := message.NormalizeAddress(b.content.renderer.Content().From.Address)
 	if err != nil {
@@ -258,7 +258,7 @@ func (b *Batch) ownMessageID(id string, e Entry) string {
 	return "<" + b.in.proof(id, b.account.ID, to) + "@" + domainOf(from) + ">"
 }
 
-// final is a message as it would be sent: with additions, signed. Its links are those of a preview.
+// final returns a message as it would be sent: with additions, signed. Its links are preview links.
 func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 	in := b.in
 	if b.raw != nil && b.added.any() {
@@ -277,16 +277,16 @@ func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 	return in.Signer.Sign(ctx, in.owner(b.account, b.shared.Bound), domainOf(c.From.Address), b.began, c.Raw)
 }
 
-// weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages
-// share: a file, a header, the size, and what no gateway can carry. A message that is too large, or can't be
-// rendered in full, may be alone in that: then the next ones are tried.
+// weigh renders the first valid message in full, once for a batch. That finds the errors in what all messages
+// share: a file, a header, the size, and anything that no gateway can carry. If that message is too large or
+// can't be rendered, it may be the only one: then the next messages are tried.
 func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
 	b.weighing.Lock()
 	defer b.weighing.Unlock()
 	if b.weighed {
 		return nil
 	}
-	var failed []error // of full renderings
+	var failed []error // from full renderings
 	for _, e := range entries {
 		light, err := b.message(ctx, e, false)
 		if ofEntry(err) {
@@ -312,7 +312,7 @@ func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
 	return cmp.Or(append(failed, nil)...)
 }
 
-// ofEntry reports whether an error is about a field of the entry. Any other fault concerns the whole batch.
+// ofEntry reports whether an error is about a field of the entry. Any other error concerns the whole batch.
 func ofEntry(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

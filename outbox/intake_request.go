@@ -25,12 +25,12 @@ import (
 )
 
 // Submit accepts a request of the HTTP API: a single message, or a mail merge. A nil error means that the
-// message will be delivered or reported as failed; see the package comment. The error of a mail merge is a
-// fault of the whole; those of an entry are in its result.
+// message will be delivered or reported as failed; see the package comment. A mail merge's error is about the
+// whole request; an entry's error is in its result.
 //
-// Faults: Invalid with every wrong field; NotFound for an unknown account, gateway or template; TooLarge;
-// Unprocessable for a key used with another fingerprint; Unavailable while Redis is unreachable or full, with
-// the time to come back.
+// Errors: Invalid lists every invalid field. NotFound is for an unknown account, gateway or template.
+// Unprocessable is for a key used with another fingerprint. TooLarge; Unavailable while Redis is unreachable
+// or full, with the time to come back.
 func (in *Intake) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	return in.submit(ctx, req, SourceAPI)
 }
@@ -49,7 +49,7 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source stri
 	}()
 	asked := req // a key is compared with it
 	wrong := takeHeaders(&req)
-	req.DryRun = req.DryRun || len(wrong) > 0 // to find the other faults
+	req.DryRun = req.DryRun || len(wrong) > 0 // to find the other errors
 	if len(req.MailMerge) > 0 {
 		answer, err = in.submitMerge(ctx, req, asked, source)
 	} else {
@@ -151,7 +151,7 @@ func (in *Intake) submitMerge(ctx context.Context, req, asked api.SubmitRequest,
 	return answer, nil
 }
 
-// sharedOf is what the messages of a request share.
+// sharedOf returns what the messages of a request share.
 func sharedOf(req api.SubmitRequest, source string) Shared {
 	sh := Shared{
 		Source: source, Account: req.Account, ReplyTo: addresses(req.ReplyTo),
@@ -227,8 +227,8 @@ func besideMerge(req api.SubmitRequest) (wrong fault.Fields) {
 	return wrong
 }
 
-// mergeEntries are the entries of a mail merge. An entry without a key gets one made of the key of the
-// request and its place, with the fingerprint of the whole request.
+// mergeEntries returns a mail merge's entries. An entry without a key gets one made of the request's key and
+// its place, with the whole request's fingerprint.
 func (b *Batch) mergeEntries(req, asked api.SubmitRequest) []Entry {
 	whole := sync.OnceValue(func() string { return b.prints(asked, fingerprint) })
 	common := sync.OnceValue(func() string {
@@ -282,10 +282,10 @@ func (b *Batch) claim(ctx context.Context, key string, asked api.SubmitRequest) 
 	return Result{Key: key, Repeated: answer.Word == keyHit}.idempotency(), nil
 }
 
-// BlockKey makes sure that no message is accepted under an idempotency key of an account from now on, though
-// a submit under it may be on its way: that one is refused, as one with another body. If a message was
-// accepted before, its id is returned and nothing is changed. A key is blocked for as long as one is kept
-// whose message has ended.
+// BlockKey makes sure that no message is accepted from now on under an account's idempotency key. A submit
+// under the key that is on its way is refused, like one with another body. If a message was accepted before,
+// its id is returned and nothing is changed. A key is blocked for as long as the key of an ended message is
+// kept.
 func (in *Intake) BlockKey(ctx context.Context, account, key string) (id string, _ error) {
 	name := in.keys.ofRequest(account, key, in.DB.Partitions())
 	answer, err := blockKeyScript.RunReplicated(ctx, in.DB, []string{name}, blockKeyArgs{KeepKey: in.keepKey()})
@@ -345,8 +345,8 @@ func fingerprint(req api.SubmitRequest) string {
 	return hashJSON(sum, hashTexts(sum, hashFiles(sum, req)))
 }
 
-// hashTexts adds the longest texts of a request to a hash, and its params, and returns the request without
-// them: to write them as JSON costs more than to hash them.
+// hashTexts adds a request's longest texts and its params to a hash, and returns the request without them:
+// writing them as JSON costs more than hashing them.
 func hashTexts(sum hash.Hash, req api.SubmitRequest) api.SubmitRequest {
 	var params bytes.Buffer
 	if req.Render != nil && json.Compact(&params, req.Render.Params) == nil {
@@ -361,8 +361,8 @@ func hashTexts(sum hash.Hash, req api.SubmitRequest) api.SubmitRequest {
 	return req
 }
 
-// entryFingerprints are hashes of an entry with a key of its own, and of each fingerprint of what all entries
-// share. Metadata of the entry replaces that of the request, even if it is empty.
+// entryFingerprints returns hashes of an entry with its own key, and of each fingerprint of what all entries
+// share. The entry's metadata replaces the request's, even if it is empty.
 func entryFingerprints(common string, m api.MailMergeEntry, replaces bool) string {
 	m.IdempotencyKey = ""
 	var all []string

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// contentTTL is the time to live of the content of a message: -2 if there is none, -1 if it does not expire.
+// contentTTL is the time to live of a message's content: -2 if there is none, -1 if it does not expire.
 func (b *bundle) contentTTL(t *testing.T, id string) time.Duration {
 	t.Helper()
 	p, err := b.store.place(id)
@@ -113,7 +113,7 @@ func TestContentIsNotKept(t *testing.T) {
 		o    Options
 		to   []string
 		end  func(t *testing.T, b *bundle, id string)
-		says string // "": there is no entry in the log
+		says string // "" if there is no entry in the log
 	}{
 		"the setting is off": {Options{}, nil, deliver, "not kept after sending (outbox.keepcontent)"},
 		"it was cancelled": {on, nil, func(t *testing.T, b *bundle, id string) {
@@ -199,7 +199,7 @@ func TestKeptContentGoesByItself(t *testing.T) {
 	}
 }
 
-// TestKeptContentGoesWithTheLog, also if the log is trimmed before its time is over.
+// TestKeptContentGoesWithTheLog, even if the log is trimmed before its time is over.
 func TestKeptContentGoesWithTheLog(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepContent: 100 * time.Hour, KeepEnded: time.Hour})

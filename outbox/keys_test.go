@@ -17,7 +17,7 @@ import (
 // ttlOf is the time to live of an idempotency key: -1 for a key that does not expire, -2 for a free one.
 func (b *bundle) ttlOf(t *testing.T, key string) time.Duration {
 	t.Helper()
-	whole, _, _ := strings.Cut(key, "\x00") // of a merge, whose messages are in one partition
+	whole, _, _ := strings.Cut(key, "\x00") // a merge's, whose messages are in one partition
 	p := redisdb.PartitionFor(keyHash("default", whole), b.store.DB.Partitions())
 	ttl, err := b.store.DB.Client().TTL(t.Context(), b.store.keys.idempotency(p,
 		keyHash("default", key))).Result()
@@ -130,7 +130,7 @@ func must(t *testing.T, err error) {
 }
 
 // TestKeyOfAMergeLivesAsLongAsItsMessages: the key of the request expires after the last of its messages, and
-// is free once all of them were taken back.
+// is free once all of them were withdrawn.
 func TestKeyOfAMergeLivesAsLongAsItsMessages(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{KeyRetention: time.Minute})
@@ -208,8 +208,8 @@ func TestKeyOfAMergeLivesAsLongAsItsMessages(t *testing.T) {
 	}
 }
 
-// TestKeyOfASkippedSubmit: a submit of which all recipients are suppressed has a queue id, and its key
-// answers the same again, even when nobody is suppressed any more.
+// TestKeyOfASkippedSubmit: a submit whose recipients are all suppressed has a queue id, and its key answers
+// the same again, even when no one is suppressed any more.
 func TestKeyOfASkippedSubmit(t *testing.T) {
 	t.Parallel()
 	for _, refuse := range []bool{false, true} {
@@ -323,8 +323,8 @@ func TestKeyMayBeRequired(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsBlocked has no message: a submit that comes later is refused, also one of a mail merge. A
-// message that came before is named, and stays.
+// TestAKeyThatIsBlocked has no message: a submit that comes later is refused, even in a mail merge. A message
+// that came before is named, and stays.
 func TestAKeyThatIsBlocked(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})

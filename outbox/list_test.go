@@ -172,7 +172,7 @@ func testWhoIsBeingSent(t *testing.T, b *bundle) {
 		for _, one := range a.MailMerge {
 			ids = append(ids, one.QueueID)
 		}
-		slices.Sort(ids) // of one millisecond
+		slices.Sort(ids) // all in one millisecond
 		for n, id := range ids {
 			if n%5 != 0 {
 				waiting = append(waiting, id)

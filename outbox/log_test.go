@@ -207,7 +207,7 @@ func TestStoryOfAMessage(t *testing.T) {
 	b.sameEvents(t, story)
 }
 
-// sameEvents compares the events of the log with those of the stream.
+// sameEvents compares the log's events with the stream's.
 func (b *bundle) sameEvents(t *testing.T, story api.MessageEvents) {
 	t.Helper()
 	entries, err := b.store.DB.Client().XRange(t.Context(), b.store.keys.events(0), "-", "+").Result()

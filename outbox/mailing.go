@@ -35,33 +35,32 @@ type Mailing struct {
 	snapshot Snapshot
 
 	from  string   // normal form of the sender's address
-	wrong error    // of it
+	wrong error    // its error
 	ways  []string // beginnings of the links to unsubscribe
 }
 
-// Snapshot is how a saved mailing is found again. Its content does not change when a template or a setting
-// does.
+// Snapshot identifies a saved mailing. Its content doesn't change when a template or a setting does.
 type Snapshot struct {
-	Name     string           `json:"name"` // of the content
+	Name     string           `json:"name"` // the content's name
 	Opens    bool             `json:"opens,omitempty"`
 	Clicks   bool             `json:"clicks,omitempty"`
 	Template *api.TemplateRef `json:"template,omitempty"`
 	Domain   string           `json:"domain,omitempty"` // of Message-IDs
-	Links    []string         `json:"links,omitempty"`  // of a content with links that params fill in
+	Links    []string         `json:"links,omitempty"`  // if params fill in links of the content
 }
 
-// Addressee is whom a mailing goes to, and what is theirs of it.
+// Addressee is a recipient of a mailing, with their part of it.
 type Addressee struct {
-	ID       string // of the message
+	ID       string // the message's id
 	To       message.Address
-	ListID   string         // mailing list that it is mail of; empty: none
-	Params   map[string]any // as decoded JSON, with numbers as json.Number; nil: none
-	Date     time.Time      // of the Date header
-	Campaign *CampaignMail  // nil: of none
+	ListID   string         // its mailing list, or empty
+	Params   map[string]any // as decoded JSON, with numbers as json.Number; may be nil
+	Date     time.Time      // for the Date header
+	Campaign *CampaignMail  // nil if it belongs to no campaign
 }
 
-// Mailing prepares a content. All its mail is of the bulk lane. Faults are those of Submit; their fields are
-// those of a submit.
+// Mailing prepares a content. All its mail goes to the bulk lane. It returns the same errors as Submit, with
+// the fields of a submit.
 func (m *Mailings) Mailing(ctx context.Context, sh Shared) (*Mailing, error) {
 	sh.Source, sh.Lane = sourceCampaign, api.Bulk
 	b, wrong, err := m.intake.open(ctx, sh, nil)
@@ -99,7 +98,7 @@ func (m *Mailings) MayName(ctx context.Context, sh Shared, field string) error {
 	return err
 }
 
-// of returns the mailing of a content, with what is the same for all its mail.
+// of returns a content's mailing, with what is the same for all its mail.
 func (m *Mailings) of(sh Shared, account accounts.Sender, content *sharedContent, f Snapshot) *Mailing {
 	made := &Mailing{mailings: m, shared: sh, account: account, content: content, snapshot: f}
 	made.from, made.wrong = message.NormalizeAddress(made.Content().From.Address)
@@ -109,7 +108,7 @@ func (m *Mailings) of(sh Shared, account accounts.Sender, content *sharedContent
 	return made
 }
 
-// Save stores the content of a mailing under an id, in place of the one before, until Release.
+// Save stores a mailing's content under an id until Release, and replaces the previous content.
 func (m *Mailing) Save(ctx context.Context, id string) (Snapshot, error) {
 	s := m.mailings.store
 	for range 2 { // it may expire in between
@@ -128,7 +127,8 @@ func (m *Mailing) Save(ctx context.Context, id string) (Snapshot, error) {
 	return Snapshot{}, errUnshared
 }
 
-// Hold keeps a content under an id, in place of the one before, until Release. false: it is not stored.
+// Hold keeps a content under an id until Release, and replaces the previous one. It reports whether it is
+// stored.
 func (m *Mailings) Hold(ctx context.Context, id, content string) (bool, error) {
 	word, err := mailingScript.RunReplicated(ctx, m.DB, []string{m.keys.mailings(0)},
 		mailingArgs{Mailing: id, Name: content})
@@ -138,14 +138,14 @@ func (m *Mailings) Hold(ctx context.Context, id, content string) (bool, error) {
 	return word.Word == "OK", nil
 }
 
-// Release lets go of a stored content. It stays for as long as messages need it.
+// Release removes a stored content. It stays for as long as messages need it.
 func (m *Mailings) Release(ctx context.Context, id string) error {
 	_, err := mailingScript.RunReplicated(ctx, m.DB, []string{m.keys.mailings(0)}, mailingArgs{Mailing: id})
 	return redisError(err, "let go of the mailing "+id)
 }
 
-// Load returns a saved mailing. sh has its settings; its words are those that were stored. NotFound: the
-// account or the content is gone.
+// Load returns a saved mailing. sh has its settings; its texts are the stored ones. It returns NotFound if
+// the account or the content is gone.
 func (m *Mailings) Load(ctx context.Context, sh Shared, f Snapshot) (*Mailing, error) {
 	if err := m.clock.ready(ctx, m.DB.Client()); err != nil {
 		return nil, redisError(err, "open a mailing")
@@ -170,8 +170,8 @@ func (m *Mailing) Account() accounts.Sender { return m.account }
 // Content returns what all its mail has.
 func (m *Mailing) Content() render.Content { return m.content.renderer.Content() }
 
-// Write returns a message as it would be sent, and the words in it. An error is a fault of the content or of
-// what the addressee lacks.
+// Write returns a message as it would be sent, and its text. An error is about the content, or about
+// something that the addressee lacks.
 func (m *Mailing) Write(ctx context.Context, a Addressee) (*message.Composed, render.Mail, error) {
 	e, err := m.envelope(a)
 	if err != nil {
@@ -180,7 +180,7 @@ func (m *Mailing) Write(ctx context.Context, a Addressee) (*message.Composed, re
 	return m.write(ctx, a, &e)
 }
 
-// envelope returns the envelope of a message. It is as whole as can be if an address is wrong.
+// envelope returns a message's envelope. If an address is invalid, it is as complete as possible.
 func (m *Mailing) envelope(a Addressee) (envelope, error) {
 	to, wrong := message.NormalizeAddress(a.To.Address)
 	if wrong != nil {
@@ -230,8 +230,8 @@ func (a Addressee) personal() render.Personalization {
 	return render.Personalization{To: []message.Address{a.To}, Decoded: a.Params, Date: redisdb.Millis(a.Date)}
 }
 
-// Fill returns the words of a mailing for everybody: nobody's links, no tracking. The links to leave lead to
-// an address. What params lack is empty.
+// Fill returns a mailing's text for everybody: without personal links and tracking. Its unsubscribe links
+// lead to an address. Missing params are empty.
 func (m *Mailing) Fill(ctx context.Context, params map[string]any, leave string) (render.Mail, error) {
 	mail, err := m.content.renderer.Fill(ctx, params, leave)
 	mail.HTML, mail.Text = m.mailings.withoutTokens(mail.HTML), m.mailings.withoutTokens(mail.Text)
@@ -277,8 +277,8 @@ func (m *Mailings) Stopped(ctx context.Context, account, list string, addresses 
 		Addresses: addresses})
 }
 
-// LinkOf returns a link as it stands in the content, before params filled it in. If params fill in links of
-// the content, and this one is none of them, its query and fragment may be one person's, and are left out.
+// LinkOf returns a link as written in the content, before params filled it in. If params fill in links of the
+// content and this link is not among them, it is cut: its query and fragment may be personal.
 func (f Snapshot) LinkOf(address string) string {
 	best, literal := "", -1
 	for _, link := range f.Links {

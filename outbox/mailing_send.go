@@ -20,21 +20,21 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Fate is what came of a message that was sent directly.
+// Fate is the result of sending a message directly.
 type Fate int
 
 // The fates.
 const (
 	// FateSent: a relay took the message.
 	FateSent Fate = iota
-	// FateRefused: it was refused for good. Hard says whether because of the address.
+	// FateRefused means that it was refused permanently. Hard reports whether the address is the reason.
 	FateRefused
-	// FatePutOff: this message, or this address, is to be tried again later. See Enqueue.
+	// FatePutOff means that this message, or this address, must be tried again later. See Enqueue.
 	FatePutOff
 	// FateInDoubt: the connection was cut between the final dot and the reply.
 	FateInDoubt
-	// FateUnsent: nothing was delivered, and neither the message nor its address is at fault: a limit was
-	// reached, no relay takes mail now, the mark failed, or the process is stopping.
+	// FateUnsent means that nothing was delivered, for a reason outside the message and its address: a limit, no
+	// relay that accepts mail now, a failed mark, or a process that is stopping.
 	FateUnsent
 )
 
@@ -42,20 +42,20 @@ const (
 type Sending struct {
 	Fate  Fate
 	Hard  bool      // with FateRefused: the address does not exist or takes no mail
-	Until time.Time // with FateUnsent: when to try again; zero: soon
+	Until time.Time // with FateUnsent: when to try again; zero means soon
 	Busy  bool      // with FateUnsent: all connections to the relay are taken
-	Hold  string    // with FateUnsent: why nothing more can be sent: HoldAccount, HoldSender; empty: it can
-	Waits bool      // with FateUnsent: no relay was asked, because of a limit, a held account, or one that rests
+	Hold  string    // with FateUnsent: why nothing more can be sent: HoldAccount, HoldSender; empty if it can
+	Waits bool      // with FateUnsent: no relay was asked, because of a limit, a held account or a paused relay
 	Apart bool      // with Waits: only mail to the same domain waits with it. See Enqueue
-	// with Waits: to be shown by the next mail of the mailing that is sent at Until or later; empty: none
+	// with Waits: pass it with the mailing's next message that is sent at Until or later; may be empty
 	Reservation limits.Reservation
-	Response    string // of the relay, or why there is none
+	Response    string // the relay's, or why there is none
 	Marked      bool   // the mark was set
 }
 
-// Direct sends a message once, by the rules and with the decisions of any other (Delivery.attempt). It has no
-// record: the caller knows what came of it, and repeats nothing that was sent. had is the reservation of an
-// earlier mail that had to wait; empty: none.
+// Direct sends a message once, with the rules and decisions that apply to all mail (Delivery.attempt). It has
+// no record: the caller knows the result, and repeats nothing that was sent. had is the reservation of an
+// earlier message that had to wait, or empty.
 func (m *Mailing) Direct(ctx context.Context, a Addressee, had limits.Reservation, around Marks) Sending {
 	d := m.mailings.delivery
 	e, write := m.messageTo(a)
@@ -142,9 +142,9 @@ func (d *decision) sending(c *claim) Sending {
 	return s
 }
 
-// Enqueue makes a message of the outbox of one that a relay put off: it is tried again from a time on, with
-// the attempt that was made counted. With a reservation, the message waits for a limit and no attempt was
-// made. A message that was enqueued before stays as it is, so that Enqueue may be repeated.
+// Enqueue turns a message that a relay deferred into one of the outbox: it is tried again from a given time,
+// and the attempt that was made counts. With a reservation, the message waits for a limit and no attempt was
+// made. A message that was enqueued before doesn't change, so you may repeat Enqueue.
 func (m *Mailing) Enqueue(ctx context.Context, a Addressee, due time.Time, had limits.Reservation) error {
 	s, made := m.mailings, 1
 	if had != "" {
@@ -187,11 +187,11 @@ func (m *Mailing) Turn(a Addressee) Turn {
 	return Turn{envelope: e, gateway: m.shared.Gateway, write: write}
 }
 
-// Room is what a mailing has taken of the quotas of a day, of its account and of the token that started it.
+// Room is what a mailing has used of a day's quotas: its account's and the starting token's.
 type Room struct {
 	Messages int // that may be sent
 	day      string
-	owners   []string // of the counts
+	owners   []string // the counts' owners
 }
 
 // Reserve counts messages before they are sent, as many as the quotas have room for, and most at most.

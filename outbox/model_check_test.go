@@ -245,8 +245,8 @@ type account struct {
 	message string  // the latest of them
 	open    bool    // queued, and without a final event since
 	sent    int     // number of messageSent
-	replays int     // and submits under the key of a message that was taken back
-	doubted bool    // an event says that it may have got the message
+	replays int     // and submits under the key of a message that was withdrawn
+	doubted bool    // an event says that it may have received the message
 	wrong   []string
 }
 
@@ -312,8 +312,8 @@ func (a *account) check(m *model, to string) {
 	}
 }
 
-// checkAccepted: each accepted message has one event messageQueued, a key has one message that was not taken
-// back, and no two events share an id.
+// checkAccepted: each accepted message has one event messageQueued, a key has one message that was not
+// withdrawn, and no two events share an id.
 func (m *model) checkAccepted(events []event.Event) {
 	ids, queued := map[string]event.Event{}, map[string][]string{}
 	for _, e := range events {
@@ -335,7 +335,7 @@ func (m *model) checkAccepted(events []event.Event) {
 	}
 }
 
-// checkKept: where contents are kept, that of each message that was sent can be read; else none.
+// checkKept: if contents are kept, each sent message's can be read; else none.
 func checkKept(m *model) {
 	for _, id := range m.ids {
 		logged, err := m.Reader.Message(m.ctx, id)
@@ -399,7 +399,7 @@ func (m *model) counters() map[string]int {
 		}
 		for _, key := range keys {
 			if strings.Contains(strings.TrimPrefix(key, prefix), ":") {
-				continue // of one account
+				continue // one account's
 			}
 			for field := range m.store.DB.Client().HGetAll(m.ctx, key).Val() {
 				n, err := m.store.DB.Client().HGet(m.ctx, key, field).Int()

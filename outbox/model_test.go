@@ -56,18 +56,18 @@ type model struct {
 	options Options
 	relay   *tallyRelay
 	procs   [2]*proc
-	ids     []string       // of the messages known to have been accepted, in order
+	ids     []string       // ids of the messages known to have been accepted, in order
 	sent    []*handed      // what was submitted, in order
 	ghosts  []func()       // calls that are to arrive once more
-	taken   map[string]int // copies there were when a message was taken back, by message and recipient
+	taken   map[string]int // copies there were when a message was withdrawn, by message and recipient
 	barred  map[string]int // copies there were when a recipient was suppressed, with nothing under way
 }
 
 // handed is one message, as its client sees it.
 type handed struct {
 	req    api.SubmitRequest
-	id     string   // as answered last; empty: no answer came
-	queued []string // its messages, by their first events: more than one if the first ones were taken back
+	id     string   // as answered last; empty means no answer came
+	queued []string // its messages, by their first events: several if earlier messages were withdrawn
 }
 
 // proc is one process: an Outbox with its memory and its running operations.
@@ -258,7 +258,7 @@ func (p *proc) die() {
 	p.stalled = nil
 }
 
-// kill ends a process, and starts another in its place.
+// kill ends a process, and starts another instead.
 func (m *model) kill(p *proc) {
 	p.die()
 	m.procs[slices.Index(m.procs[:], p)] = m.start()

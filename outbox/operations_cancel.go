@@ -14,7 +14,7 @@ const (
 	ReasonAPI       = "api"
 	ReasonDashboard = "dashboard"
 	ReasonAccount   = "account deleted"
-	reasonRetention = "retention" // of a dead letter
+	reasonRetention = "retention" // why a dead letter was deleted
 )
 
 // Operations change messages that wait or failed: cancel, retry, reschedule, replay.
@@ -27,8 +27,8 @@ type Operations struct {
 const changedTries = 10
 
 // change reads a live message and writes it with a script, and repeats both if another change came in
-// between. write returns the word of the script's answer, and so does change. The word is GONE if there is no
-// such message, and CHANGED after changedTries.
+// between. write returns the first word of the script's answer, and so does change: GONE if there is no such
+// message, and CHANGED after changedTries.
 func (d *Operations) change(ctx context.Context, id string, write func(row) (word string, err error)) (string,
 	error) {
 	if _, ok := partitionOf(id, d.DB.Partitions()); !ok {
@@ -62,7 +62,7 @@ func (d *Operations) Cancel(ctx context.Context, id, reason string) (api.DeleteA
 	return answer, err
 }
 
-// CancelAll cancels every message that the query selects, oldest first. It counts those that stay because
+// CancelAll cancels every message that the query selects, oldest first. It counts messages that stay because
 // they are being sent.
 func (d *Operations) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer,
 	error) {
@@ -99,8 +99,8 @@ func (d *Operations) eachPage(ctx context.Context, q api.OutboxQuery, paused map
 	}
 }
 
-// cancelEach cancels those of the messages that are still as they were selected: in two round trips, and two
-// more for each time that one of them changed meanwhile. It returns their tasks, which the caller removes.
+// cancelEach cancels the messages that are still as they were selected. It takes two round trips, and two
+// more whenever one has changed since. It returns their tasks, which the caller removes.
 func (d *Operations) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool) (
 	total api.BulkDeleteAnswer, left []task, _ error) {
 	for try := 1; len(entries) > 0; try++ {

@@ -28,10 +28,10 @@ const (
 	PlaceMessages    = "messages"
 )
 
-// Erase removes a person from the outbox and the log, and may be repeated. A message to the person alone goes
-// as a whole: a live one is cancelled, with an event that does not name the person. In one to several people
-// the address becomes message.Erased, and the others get their mail. Its content stays as it is until it
-// ends. Erase waits for messages that are being sent.
+// Erase removes a person from the outbox and the log, and may be repeated. A message to the person alone is
+// removed; a live one is cancelled, with an event that doesn't name the person. In a message to several
+// people the address becomes message.Erased, the others get their mail, and the content stays as it is until
+// it ends. Erase waits for messages that are being sent.
 func (d *Operations) Erase(ctx context.Context, w Whom, tally Tally) error {
 	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
 		return redisError(err, "erase a person")
@@ -58,7 +58,7 @@ func (d *Operations) Erase(ctx context.Context, w Whom, tally Tally) error {
 	if err := d.forgetAddressed(ctx, w); err != nil {
 		return err
 	}
-	if w.Account != "" { // facts name no account: those of messages that are not in the log expire
+	if w.Account != "" { // facts name no account: facts about messages that are not in the log expire
 		return nil
 	}
 	err = d.DB.Scan(ctx, d.keys.all("facts"), func(keys []string) error { return e.facts(ctx, keys...) })
@@ -208,8 +208,8 @@ func (e *erasing) coveredStatus(s status) status {
 	return covered
 }
 
-// eraseArgs are the arguments of erase.lua: the masked recipients get nothing any more. Those who waited for
-// it are in an event.
+// eraseArgs returns the arguments of erase.lua: the masked recipients get nothing any more. An event names
+// the recipients that were waiting.
 func (e *erasing) eraseArgs(r row, others []int) (args eraseArgs, err error) {
 	now := e.clock.Now()
 	events, st := r.envelope.events(now), r.status
@@ -278,7 +278,7 @@ func (d *Operations) eachEnded(ctx context.Context, some []entry, do func(id, ra
 		return redisError(err, "read the log")
 	}
 	for id, cmd := range got {
-		if cmd.Val() == "" { // deleted meanwhile
+		if cmd.Val() == "" { // deleted since
 			continue
 		}
 		var one ended
@@ -392,8 +392,8 @@ func (d *Operations) Personal(ctx context.Context, w Whom, do func(api.LoggedMes
 	})
 }
 
-// dialogues deletes the dialogues in which a relay names the person, of messages to others. Those of messages
-// to the person are gone by now. One that does not open goes too: it may name anybody.
+// dialogues deletes dialogues of messages to others in which a relay names the person. Dialogues of messages
+// to the person are gone by now. One that doesn't open is deleted too: it may name anybody.
 func (e *erasing) dialogues(ctx context.Context, keys []string) error {
 	return e.fields(ctx, "dialogues", keys, func(key string, packed []byte) bool {
 		raw, err := rawDialogues(e.store, key[strings.LastIndexByte(key, ':')+1:], packed)
@@ -402,8 +402,7 @@ func (e *erasing) dialogues(ctx context.Context, keys []string) error {
 	})
 }
 
-// forgetAddressed removes the notes of an erased address: those of messages that are gone, or not to it
-// any more.
+// forgetAddressed removes an erased address's notes about messages that are gone, or no longer go to it.
 func (d *Operations) forgetAddressed(ctx context.Context, w Whom) error {
 	at := notedOf(w.Address())
 	for p := range d.DB.Partitions() {

@@ -25,7 +25,8 @@ const (
 )
 
 // EraseEvents deletes the past events that name a person, as a stream can't be changed otherwise. It waits
-// until every reader has read the events of before the call. Unavailable, code EventsUnread: one is behind.
+// until all readers have read the events from before the call. It returns Unavailable, code EventsUnread, if
+// a reader is behind.
 func (d *Operations) EraseEvents(ctx context.Context, w Whom, tally Tally) error {
 	for p := range d.DB.Partitions() {
 		e := &eventErasing{Operations: d, Whom: w, tally: tally, key: d.keys.events(p)}
@@ -42,7 +43,7 @@ type eventErasing struct {
 	Whom
 	tally Tally
 	key   string
-	from  string // where to go on; empty: the beginning
+	from  string // where to continue; empty for the beginning
 }
 
 func (e *eventErasing) run(ctx context.Context) error {
@@ -74,8 +75,8 @@ func (e *eventErasing) run(ctx context.Context) error {
 	}
 }
 
-// read returns the id up to which all groups have handled the stream; empty: nothing yet. An event that
-// somebody still reads must stay: he would lose count of those that are left.
+// read returns the id up to which all groups have handled the stream, or "" if they have handled nothing. An
+// unread event must stay: its reader would lose count of the others.
 func (e *eventErasing) read(ctx context.Context) (string, error) {
 	c := e.DB.Client()
 	groups, err := c.XInfoGroups(ctx, e.key).Result()

@@ -12,7 +12,7 @@ func (d *Operations) quotaOf(ctx context.Context, account string) (*quotaCheck, 
 	return newQuotaCheck(ctx, d.store, quotasOf(account, q, "", nil))
 }
 
-// overQuota returns the fault of a message that can't wait again, after the answer OVER.
+// overQuota returns the error for a message that can't wait again, after the answer OVER.
 func (d *Operations) overQuota(ctx context.Context, account string, r row, first string) error {
 	check, err := d.quotaOf(ctx, account)
 	if err != nil {

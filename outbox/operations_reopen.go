@@ -60,14 +60,14 @@ func (d *Operations) Patch(ctx context.Context, id string, p api.OutboxPatch) (a
 // reopening is a change of a message that is not being sent.
 type reopening struct {
 	due      time.Time
-	planned  time.Time // of the first attempt; zero: as before
+	planned  time.Time // when the first attempt is due; zero means as before
 	attempts int
 	max      int
 	gateway  string
 	urgent   bool     // it is tried even while its account is held
-	replay   bool     // of a dead letter: its failed recipients are queued again
-	to       []string // instead of the failed recipients; none: themselves
-	account  string   // the new account; empty: as before
+	replay   bool     // a dead letter's replay: its failed recipients are queued again
+	to       []string // instead of the failed recipients, if any
+	account  string   // the new account; empty means as before
 	answered bool     // an unbound token chose the account or the gateway, and answers for the senders
 }
 
@@ -113,8 +113,8 @@ func (d *Operations) reopen(ctx context.Context, id string, plan func(row, time.
 	return api.OutboxMessage{}, err
 }
 
-// replayable returns a fault of kind Conflict if all queued recipients of a dead letter are suppressed: it
-// would end without having been sent, and be lost.
+// replayable returns a Conflict error if all queued recipients of a dead letter are suppressed: it would end
+// without having been sent, and be lost.
 func (d *Operations) replayable(ctx context.Context, r row) error {
 	queued := r.status.having(rcptQueued)
 	stopped, err := d.stops(ctx, r.envelope, r.lane, queued)

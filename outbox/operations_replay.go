@@ -15,8 +15,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// ReplayAll queues every dead letter again that the request selects, oldest first, or in the order of its
-// ids. Messages that are no dead letters any more, or whose content is gone, count as skipped.
+// ReplayAll replays every dead letter that the request selects, oldest first, or in the order of its ids.
+// Messages that are no longer dead letters, or whose content is gone, count as skipped.
 func (d *Operations) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
 	var answer api.ReplayAnswer
 	var c api.Corrections
@@ -41,7 +41,7 @@ func (d *Operations) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.
 	return answer, err
 }
 
-// replayEach queues those of the messages again that the request selects, and counts them.
+// replayEach replays the given messages that the request selects, and counts them.
 func (d *Operations) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corrections,
 	entries []entry, answer *api.ReplayAnswer) error {
 	rows, err := d.readRows(ctx, entries)
@@ -114,10 +114,10 @@ func selects(req api.ReplayRequest, r row) bool {
 	return true
 }
 
-// Replay queues a dead letter again, with all its attempts: for the recipients that failed, or those that the
-// corrections name instead. To and Cc name these in the place of the former ones, and the message is signed
-// anew, unless it was handed in raw. A message that is no dead letter, or whose content is gone, is a
-// Conflict; so of several replays at once one succeeds.
+// Replay queues a dead letter again, with all its attempts: for the recipients that failed, or for the ones
+// that the corrections name instead. To and Cc name the new recipients, and the message is signed again,
+// unless it was submitted raw. Replay returns a Conflict if the message is not a dead letter or its content
+// is gone, so only one of several concurrent replays succeeds.
 func (d *Operations) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
 	c, err := d.correct(ctx, c)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *Operations) correct(ctx context.Context, c api.Corrections) (api.Correc
 			return c, err
 		}
 	}
-	if c.Gateway != nil && *c.Gateway != "" && !d.confined(c.Bound) { // those of the account's list exist
+	if c.Gateway != nil && *c.Gateway != "" && !d.confined(c.Bound) { // gateways of the account's list exist
 		if err := d.gatewayExists(ctx, *c.Gateway); err != nil {
 			return c, err
 		}
@@ -207,8 +207,8 @@ func (d *Operations) checkPatch(ctx context.Context, r row, p api.OutboxPatch) e
 	return d.checkGateway(account, *p.Gateway)
 }
 
-// checkReplay returns Forbidden if the account that sends a message from now on may not: by its gateway, or
-// by those whom its header and envelope name. Who hands the message in again answers for all of these.
+// checkReplay returns Forbidden if the account that sends a message from now on may not use its gateway, or
+// the senders in its header and envelope. The client that replays a message is responsible for them.
 func (d *Operations) checkReplay(ctx context.Context, r row, o reopening, bound bool) error {
 	if !d.confined(bound) {
 		return nil
@@ -227,8 +227,8 @@ func (d *Operations) checkReplay(ctx context.Context, r row, o reopening, bound 
 	return d.checkSenders(account, r.envelope.From, content)
 }
 
-// readdress queues a failed message for other recipients than those that failed. Failed recipients that are
-// not named again get the status replaced. A recipient that has the message is refused.
+// readdress queues a failed message for recipients other than the failed ones. Failed recipients that are not
+// named again get the status replaced. A recipient that has the message is refused.
 func (r row) readdress(to []string) (row, error) {
 	known := len(r.envelope.To)
 	r.envelope.To = slices.Clone(r.envelope.To)

@@ -27,10 +27,10 @@ type resealing struct {
 	told       func(seen, done int)
 }
 
-// Reseal seals contents of mail again, under the current secret, that are sealed under an older one, and
-// returns their number. It may run beside processes with the same secrets, and again after a failure. One
-// that can't be opened stays as it is; the error names it after the others are done. told, if it is not nil,
-// is called after some contents: how many were looked at, and how many of them sealed.
+// Reseal seals email contents again that are sealed under an older secret than the current one, and returns
+// their number. It may run while other processes with the same secrets do, and again after a failure. A
+// content that can't be opened stays as it is; the error names it after the others are done. told, if not
+// nil, is called after some contents with the number examined and the number sealed.
 func (d *Operations) Reseal(ctx context.Context, told func(seen, done int)) (int, error) {
 	if d.codec.ring == nil {
 		return 0, nil
@@ -113,7 +113,7 @@ func (r *resealing) fields(ctx context.Context, key, letter string, name func(fi
 	}
 }
 
-// value seals one value again, and reports whether it did. If it changes meanwhile, it is read again.
+// value seals one value again, and reports whether it did. If the value changes in between, it is read again.
 func (r *resealing) value(ctx context.Context, key, name string, args resealArgs) (bool, error) {
 	for range resealTries {
 		box, err := r.read(ctx, key, args)

@@ -21,7 +21,7 @@ const (
 )
 
 // retention deletes dead letters, log entries and read events that are too old or too many. Every process
-// runs one; two at once do no harm.
+// runs one; two together do no harm.
 type retention struct {
 	d    *Operations
 	last time.Time // when it last had nothing left to do
@@ -106,8 +106,8 @@ func (r *retention) expireLog(ctx context.Context, p int, now time.Time) (int, e
 }
 
 // trim shortens the event stream to Options.MaxEvents, but keeps every event that a reader has not read yet.
-// done is false if it must continue at the next check: Redis drops 10,000 at a time, and a busy outbox writes
-// more than that between two checks.
+// It returns done false if it must continue at the next check: Redis drops 10,000 events at a time, and a
+// busy outbox can write more between two checks.
 func (r *retention) trim(ctx context.Context, p int) (done bool, _ error) {
 	rdb, key := r.d.DB.Client(), r.d.keys.events(p)
 	n, err := rdb.XLen(ctx, key).Result()
@@ -142,9 +142,9 @@ const searchFrom = 50
 // errNeeded keeps a task in the queue: its message is still there.
 var errNeeded = errors.New("the message is still there")
 
-// orphans are the ids of tasks whose messages were cancelled, by queue; searchFrom of a queue at most. To
-// remove one task from a waiting list, Redis searches the list. So many tasks are removed in one search:
-// half a million, each removed by itself, took hours.
+// orphans are the task ids of cancelled messages, by queue; at most searchFrom per queue. Redis searches a
+// waiting list to remove a task, so many tasks are removed in one search. Removing half a million tasks one
+// by one took hours.
 type orphans map[string][]string
 
 func (o orphans) add(tasks []task) {

@@ -43,8 +43,8 @@ func New(parts Parts, o Options) (*Outbox, error) {
 // growth shows the load.
 func (o *Outbox) Handled() int64 { return o.store.handled.Load() }
 
-// Run renews the leases of this process, notes what was queued, sweeps, and applies retention, until ctx
-// ends. A long comparison of records and tasks does not delay the repair after a crash.
+// Run renews the leases of this process, writes notes of queued tasks, sweeps, and applies retention, until
+// ctx ends. A long comparison of records and tasks does not delay the repair after a crash.
 func (o *Outbox) Run(ctx context.Context) error {
 	if err := o.store.clock.calibrate(ctx, o.store.DB.Client()); err != nil {
 		o.store.log.WarnContext(ctx, "clock not calibrated yet", "error", err)
@@ -66,7 +66,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	return nil
 }
 
-// calibrateEvery is how often the clock is compared with that of Redis, even if there is nothing to sweep.
+// calibrateEvery is how often the clock is compared with Redis' clock, even if there is nothing to sweep.
 const calibrateEvery = 5 * time.Second
 
 // repeat calls step every so often until ctx ends.

@@ -26,7 +26,7 @@ func (b *bundle) listed(t *testing.T, q api.LogQuery) []string {
 	return all
 }
 
-// TestLogKnowsOutcomes: a message is listed under the weightiest of what was told of it, in any order.
+// TestLogKnowsOutcomes: a message is listed under its weightiest report, whatever their order.
 func TestLogKnowsOutcomes(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, spread(t), Options{KeepEnded: time.Hour, MaxEnded: 1000})

@@ -244,7 +244,7 @@ func TestWaitsForTheEndOfAPauseAreInTheTimeline(t *testing.T) {
 	}
 }
 
-// TestPastPausesAreFew: of many pauses the last are kept, and old ones go.
+// TestPastPausesAreFew: only the last pauses are kept, and old ones go.
 func TestPastPausesAreFew(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepEnded: 24 * time.Hour, KeepDeadLetters: time.Hour})

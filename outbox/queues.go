@@ -20,7 +20,7 @@ import (
 // Queues counts, pauses and resumes the queues of messages.
 type Queues struct{ *store }
 
-// Now is the time by the clock that dates messages, which is that of Redis.
+// Now returns the time by Redis' clock, which dates messages.
 func (qs *Queues) Now() time.Time { return qs.clock.Now() }
 
 // Owns reports whether a queue holds the tasks of messages.
@@ -49,9 +49,9 @@ func (qs *Queues) queuesOf(name string) ([]string, error) {
 }
 
 // SetPaused pauses or resumes a queue in all its partitions. Active jobs finish. The queue submit is both
-// lanes, bulk the bulk lane. The name of a partition's queue, which the dashboard shows, stands for the whole
-// queue. The pauses that end are noted for the timelines of messages; if that fails, which is logged, they
-// end all the same: a Redis that is full takes no notes, and needs its mail sent.
+// lanes, bulk the bulk lane. A partition's queue name, which the dashboard shows, stands for the whole queue.
+// Pauses that end are noted for message timelines. If that fails, the error is logged and they end anyway: a
+// full Redis accepts no notes, and needs its mail sent.
 func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error {
 	name = queue.Whole(name)
 	names, err := qs.queuesOf(name)
@@ -119,7 +119,7 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	return s, nil
 }
 
-// sumOf returns the tasks per minute of all partitions; nil: of one that is not known.
+// sumOf returns the tasks per minute of all partitions, or nil if one isn't known.
 func sumOf(counts []queue.Counts) *float64 {
 	sum := 0.0
 	for _, c := range counts {
@@ -131,8 +131,8 @@ func sumOf(counts []queue.Counts) *float64 {
 	return &sum
 }
 
-// countMessages counts the messages of some lanes by state, and those in the log that failed: those of an
-// account, or of all for "".
+// countMessages counts the messages of some lanes by state, and the failed messages in the log. "" counts all
+// accounts' messages.
 func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account string) (jobs api.Jobs,
 	failed int, _ error) {
 	paused, err := qs.pausedQueues(ctx)
@@ -174,7 +174,7 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 	return jobs, failed, nil
 }
 
-// Jobs counts the live messages of an account, of all if it is empty, by state: of a lane, or of both.
+// Jobs counts an account's live messages by state, in one lane or both. An empty account means all.
 func (qs *Queues) Jobs(ctx context.Context, q api.CounterQuery) (api.Jobs, error) {
 	jobs, _, err := qs.countMessages(ctx, lanesFor(q.Lane), q.Account)
 	return jobs, err
@@ -223,7 +223,7 @@ func periodCounters(n map[string]int) api.PeriodCounters {
 	}
 }
 
-// rated returns the counters of a period longer than a day, from those of rates.
+// rated returns the counters of a period longer than a day, computed from the rates' counters.
 func (qs *Queues) rated(ctx context.Context, q api.CounterQuery) (map[string]int, error) {
 	by := api.RatesQuery{Account: q.Account, From: qs.clock.Now().Add(-time.Duration(q.Seconds) * time.Second)}
 	if q.Lane != "" {

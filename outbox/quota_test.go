@@ -69,8 +69,8 @@ func limited(t *testing.T, quotas map[string]accounts.Quota) *bundle {
 	return b
 }
 
-// TestQuotaOfWaitingMessages: what waits counts, until it is sent, cancelled or a dead letter; a replay
-// counts again. Other accounts have room of their own.
+// TestQuotaOfWaitingMessages: waiting messages count, until they are sent, cancelled or dead letters; a
+// replay counts again. Other accounts have their own room.
 func TestQuotaOfWaitingMessages(t *testing.T) {
 	t.Parallel()
 	b := limited(t, map[string]accounts.Quota{"a": {Messages: 2}})
@@ -118,8 +118,8 @@ func TestQuotaOfWaitingMessages(t *testing.T) {
 	b.usageIs(t, "a", "", 1, 5)
 }
 
-// TestQuotaOfWaitingBytes: messages count as they are sent. One that is larger than the whole quota is
-// refused for good.
+// TestQuotaOfWaitingBytes: messages count as they are sent. A message that is larger than the whole quota is
+// refused permanently.
 func TestQuotaOfWaitingBytes(t *testing.T) {
 	t.Parallel()
 	b := limited(t, map[string]accounts.Quota{"a": {Bytes: 100_000}})
@@ -173,7 +173,7 @@ func TestQuotaOfADay(t *testing.T) {
 	b.usageIs(t, "a", "", 2, 1)
 }
 
-// TestQuotaOfAToken: each token has a quota of its own, within that of its account.
+// TestQuotaOfAToken: each token has its own quota, within its account's.
 func TestQuotaOfAToken(t *testing.T) {
 	t.Parallel()
 	b := limited(t, map[string]accounts.Quota{"a": {Messages: 3}})
@@ -197,8 +197,8 @@ func TestQuotaOfAToken(t *testing.T) {
 	b.usageIs(t, "", "t2", 1, 1)
 }
 
-// TestQuotaAndRepeats: a message counts once, however often it is handed in, and a full quota does not refuse
-// what was accepted before.
+// TestQuotaAndRepeats: a message counts once, however often it is submitted, and a full quota does not refuse
+// repeats of accepted messages.
 func TestQuotaAndRepeats(t *testing.T) {
 	t.Parallel()
 	b := limited(t, map[string]accounts.Quota{"a": {Messages: 2, PerDay: 2}})
@@ -232,7 +232,7 @@ func TestQuotaAndRepeats(t *testing.T) {
 	}
 }
 
-// merge is a mail merge of n entries of account a.
+// merge is account a's mail merge with n entries.
 func merge(n int) api.SubmitRequest {
 	req := api.SubmitRequest{Account: "a", Text: "Hello {{params.name}}"}
 	for i := range n {
@@ -329,7 +329,7 @@ func TestQuotaIsNeverExceeded(t *testing.T) {
 	}
 }
 
-// TestQuotaOnACluster: the limit is that of all partitions together, whichever a message is in.
+// TestQuotaOnACluster: the limit is for all partitions together, whichever a message is in.
 func TestQuotaOnACluster(t *testing.T) {
 	t.Parallel()
 	cluster := testredis.Cluster(t, testredis.Topology{})

@@ -17,16 +17,16 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Counts counts what becomes of mail, by hour and day, from the events. Each event is counted once, whatever
-// process dies: the counters and the place in the stream change in one step. All processes count in turns.
+// Counts counts the results of mail by hour and day, from the events. Each event is counted once, whatever
+// process dies: the counters and the place in the stream change in one step. All processes take turns.
 type Counts struct{ *store }
 
 const (
 	ratesGroup = "rates" // has the place of the last event that was counted; rates.lua has the name too
 	ratesBatch = 500
 	ratesEvery = time.Second
-	// keepRates and keepHours are how long the counters are kept, as rates.lua says: by hour those of tags,
-	// lists and domains are kept for a shorter time.
+	// keepRates and keepHours are how long counters are kept, as in rates.lua. Hourly counters of tags, lists
+	// and domains are kept for a shorter time.
 	keepRates, keepHours = 400 * 24 * time.Hour, 35 * 24 * time.Hour
 	// partsMost bounds the tags, the lists and the domains of an account and a day, in each partition.
 	partsMost = 200
@@ -49,7 +49,7 @@ const (
 	columnClicked
 	columnOpenedBots
 	columnClickedBots
-	columnAccepted // of all mail and of lanes only: the rest is not known yet, or changes
+	columnAccepted // for all mail and for lanes only: the rest is not known yet, or changes
 	columns
 )
 
@@ -73,7 +73,7 @@ func (n tallied) rate() api.Rate {
 	return r
 }
 
-// countedEvent is what counts of an event.
+// countedEvent has the fields of an event that are counted.
 type countedEvent struct {
 	Type    event.Type `json:"event"`
 	Account string     `json:"account"`
@@ -140,7 +140,7 @@ func (r *Counts) countNew(ctx context.Context) error {
 type counting struct {
 	*Counts
 	partition int
-	end       string // everything up to this event was counted at the last look; empty: that isn't known
+	end       string // everything up to this event was counted at the last look; empty if that isn't known
 }
 
 // next counts the events that were not counted yet.
@@ -250,13 +250,13 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 			cells = append(cells, fmt.Sprintf("=\t%s\t%s\t%d", q[0], q[1], n))
 		}
 	}
-	return append(cells, undone...) // they may take back what has just been added
+	return append(cells, undone...) // they may undo what has just been added
 }
 
 // countedDay says in the field n of an event that accept.lua counted the message in its day.
 const countedDay = "counted"
 
-// minuteCell is a cell of a counter of a minute, which is counted as "name:lane:minute".
+// minuteCell returns a minute counter's cell, which is counted as "name:lane:minute".
 func minuteCell(account, counted string, n int) string {
 	at := strings.LastIndexByte(counted, ':')
 	return fmt.Sprintf(":\t%s\t%s\t%s\t%d", account, counted[:at], counted[at+1:], n)
@@ -278,8 +278,8 @@ func cellsOf(sums map[cell]*tallied) (cells []string) {
 	return cells
 }
 
-// undone returns the cells that take back the failures of a dead letter, which is replayed: it is counted by
-// what becomes of it. Those before an earlier replay were taken back then.
+// undone returns the cells that undo a dead letter's failures when it is replayed, because its next result
+// counts instead. Failures before an earlier replay were undone then.
 func (r row) undone(now time.Time) []string {
 	sums, counted := map[cell]*tallied{}, ""
 	for _, past := range r.events() {

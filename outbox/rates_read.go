@@ -22,8 +22,9 @@ var kinds = map[string]string{
 // coarse reports whether the counters of a kind are by day, and by hour for keepHours only.
 func coarse(kind string) bool { return kind == "t:" || kind == "d:" || kind == "l:" }
 
-// Rates returns the counters that a query selects: of each name that it asks by, in each step of time, or the
-// sums. Times are rounded to hours, or to days of UTC. Events count some seconds after they were written.
+// Rates returns the counters that a query selects: for each name that it asks by, in each step of time, or
+// the sums. Times are rounded to hours, or to UTC days. Events are counted some seconds after they were
+// written.
 func (r *Counts) Rates(ctx context.Context, q api.RatesQuery) (api.Rates, error) {
 	w, err := r.windowOf(q)
 	if err != nil {
@@ -95,7 +96,7 @@ func (r *Counts) ForgetEvents(ctx context.Context, account string) error {
 
 // rateKey is a row of an answer.
 type rateKey struct {
-	at   int64 // Unix seconds of the step; 0: there is none
+	at   int64 // Unix seconds of the step; 0 if there is none
 	name string
 }
 
@@ -103,7 +104,7 @@ type rateKey struct {
 type rateWindow struct {
 	api.RatesQuery
 	from, to    time.Time     // whole hours, or days
-	step, grain time.Duration // of the answer (0: none), and of the counters
+	step, grain time.Duration // the answer's (0 for none) and the counters'
 	kind        string
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Of the notes of an address, addressedPage are read at a time, the newest first, and addressedMost in all.
+// An address's notes are read addressedPage at a time, newest first, and at most addressedMost in all.
 const (
 	addressedPage = 5_000
 	addressedMost = 100_000
@@ -50,8 +50,8 @@ func (rd *Reader) To(ctx context.Context, w Whom, most int) (found []api.LoggedM
 	return found, true, nil
 }
 
-// read returns the ids of messages that may be to an address, each once, newest first: of the newest
-// notes of each partition after the first from. last: there are no more.
+// read returns the ids of messages that may be to an address, each once, newest first. It reads each
+// partition's newest notes after the first from. last is true if there are no more.
 func (at noted) read(ctx context.Context, s *store, account string, from int) (ids []string, last bool,
 	_ error) {
 	pipe, lists := s.DB.Client().Pipeline(), make([]*redis.StringSliceCmd, s.DB.Partitions())

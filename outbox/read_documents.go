@@ -18,14 +18,14 @@ import (
 type Document struct {
 	api.LoggedMessage
 	Text      string // visible text without markup, Options.KeepText bytes at most
-	TextKnown bool   // false: Postroom does not have its text any more
+	TextKnown bool   // whether Postroom still has its text
 }
 
 // textShort is more than the size of any text that is kept.
 const textShort = 1 << 20
 
-// Packed contents of at most wholeText bytes are read together; Redis has all of them in its buffers at once.
-// Of a larger content the beginning is read by itself. It has the size of the first block of zstd (RFC 8878
+// Packed contents of at most wholeText bytes are read together; Redis has all of them in its buffers at the
+// same time. A larger content's beginning is read separately. It has the size of zstd's first block (RFC 8878
 // section 3.1.1.2.4), because a part of a block can't be unpacked. If it is sealed, that is its first chunk,
 // and one byte more shows that it is not the last.
 const (
@@ -69,8 +69,8 @@ func (rd *Reader) documents(ctx context.Context, ids []string) ([]Document, erro
 	return docs, rd.addTexts(ctx, rows, docs)
 }
 
-// addTexts reads the texts of messages: in one round trip, and one more for short mail that ended, apart from
-// those of large messages and of shared contents that this process has not cached.
+// addTexts reads the texts of messages in one round trip. It takes one more for short mail that ended, unless
+// it is large or has shared content that this process has not cached.
 func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) error {
 	if rd.opts.KeepText == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 	}
 	for i, r := range rows {
 		packed := found[r.id]
-		if packed == "" || packed == keptContent { // it ended meanwhile, or its text was not kept
+		if packed == "" || packed == keptContent { // it has ended since, or its text was not kept
 			continue
 		}
 		text, err := rd.excerpt(ctx, r, packed)

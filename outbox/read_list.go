@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// List returns a page of the outbox, oldest message first. Without tag and search only the indexes are read.
-// With them all messages of the indexes are read, so that the total is exact, but see [Reader.Within]. The
+// List returns a page of the outbox, oldest message first. Without tag and search it reads only the indexes.
+// With them it reads all messages of the indexes, so that the total is exact, but see [Reader.Within]. The
 // state completed, and without dead letters failed, selects the ended messages that the queue still shows;
 // without a state, the failed ones of these are in the list, too.
 func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
@@ -53,7 +53,7 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 	return page, nil
 }
 
-// find returns the entries of a page. most is how many messages a query with tag or search reads at most; 0:
+// find returns the entries of a page. most is how many messages a query with tag or search reads; 0 means
 // all, so that the total is exact.
 func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string]bool, most int) (findings,
 	error) {
@@ -98,7 +98,7 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string
 	})
 }
 
-// failedFor returns those of the messages whose error has an explanation with the reason.
+// failedFor returns the messages whose error has an explanation with the reason.
 func (rd *Reader) failedFor(ctx context.Context, entries []entry, reason string) (kept []entry, _ error) {
 	rows, err := rd.readLog(ctx, entries)
 	if err != nil {
@@ -127,8 +127,9 @@ func (rd *Reader) indexes(q api.OutboxQuery, paused map[string]bool) []index {
 	})
 }
 
-// indexesOf are the indexes of an account, or of all, that pick adds for each lane's queue of a partition: of
-// a state of live messages, or of a result of ended ones. only is the only lane; empty: both.
+// indexesOf returns the indexes of an account, or of all, that pick adds for each lane's queue of a
+// partition. An index is for a live message's state or an ended message's result. only selects a lane; empty
+// means both.
 func (rd *Reader) indexesOf(only api.Lane, account string,
 	pick func(name string, add func(state string, ended bool))) (all []index) {
 	for p := range rd.DB.Partitions() {
@@ -229,7 +230,7 @@ func (rd *Reader) match(ctx context.Context, entries []entry, takes func(envelop
 	for i, e := range entries {
 		raw, err := got[i].Bytes()
 		if err != nil {
-			continue // ended meanwhile
+			continue // ended since
 		}
 		var env envelope
 		if err := rd.jsons.unpack(e.id, raw, &env); err != nil {

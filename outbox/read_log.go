@@ -25,8 +25,8 @@ var statuses = map[api.MessageStatus]struct{ states, results []string }{
 	api.StatusSuppressed: {results: []string{resultSuppressed}},
 }
 
-// Messages returns a page of the log, newest message first: the messages in the outbox, and those that ended
-// at most Options.KeepEnded ago. With a tag or a search it reads the messages themselves, 100,000 at most.
+// Messages returns a page of the log, newest first: messages in the outbox, and messages that ended within
+// Options.KeepEnded. With a tag or a search it reads the messages themselves, at most 100,000.
 func (rd *Reader) Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error) {
 	q.PageSize = cmp.Or(q.PageSize, 20)
 	found, err := rd.findLogged(ctx, q)
@@ -73,7 +73,7 @@ func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, er
 	return m, err
 }
 
-// MessageEvents returns all events of a message: first those of the outbox, then the facts.
+// MessageEvents returns all events of a message: first the outbox's, then the facts.
 func (rd *Reader) MessageEvents(ctx context.Context, id string) (api.MessageEvents, error) {
 	r, err := rd.readLogged(ctx, id)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r row) logged() api.LoggedMessage {
 	return m
 }
 
-// failed is when a dead letter failed; 0: the message is no dead letter.
+// failed returns when a dead letter failed, or 0 if the message is not a dead letter.
 func (r row) failed() int64 {
 	for _, e := range slices.Backward(r.status.Events) {
 		if r.state == stateFailed && e.Type == event.MessageFailed {
@@ -222,8 +222,8 @@ func (s *store) factEvents(ctx context.Context, r row) ([]api.MessageEvent, erro
 	return all, nil
 }
 
-// events returns the events of the outbox about a message. The first is about the recipients that the message
-// was accepted for: all but those that a replay added.
+// events returns the outbox's events about a message. The first is about the recipients that the message was
+// accepted for: all but the ones that a replay added.
 func (r row) events() []api.MessageEvent {
 	first := everybody(len(r.envelope.To) - r.envelope.Added)
 	all := []api.MessageEvent{{EventID: r.id, Event: string(event.MessageQueued), Date: redisdb.Time(r.created),

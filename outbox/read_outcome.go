@@ -106,8 +106,8 @@ func (rd *Reader) withFacts(ctx context.Context, rows []row) (map[int]bool, erro
 	return found, nil
 }
 
-// addRecipientOutcomes sets what was reported about each recipient of a message, by the events of its facts.
-// One that doesn't say which of several recipients it is about counts for none of them.
+// addRecipientOutcomes sets the reported outcome of each recipient, by the events of the message's facts. An
+// event that doesn't say which of several recipients it is about counts for none of them.
 func addRecipientOutcomes(facts []api.MessageEvent, to []api.RecipientStatus) {
 	weightiest := map[string]api.MessageStatus{}
 	for _, e := range facts {
@@ -125,7 +125,7 @@ func addRecipientOutcomes(facts []api.MessageEvent, to []api.RecipientStatus) {
 	}
 }
 
-// recipients are those whom a fact about a message names, or all.
+// recipients returns the recipients that a fact about a message names, or all.
 func (f storedFact) recipients(r row) []string {
 	if f.To == nil {
 		return r.envelope.To
@@ -133,7 +133,7 @@ func (f storedFact) recipients(r row) []string {
 	return f.To
 }
 
-// shownAccounts is how many accounts of the dead letters of a reason are named.
+// shownAccounts is how many accounts are named for a reason's dead letters.
 const shownAccounts = 20
 
 // DeadLetterReasons counts the dead letters that a query selects by the reason of their explanation. All of

@@ -29,8 +29,8 @@ func (r *Reader) Usage(ctx context.Context, accounts ...string) ([]api.Usage, er
 	return all, nil
 }
 
-// TokenUsage returns what a token uses of its quota. Only messages handed in with a token that has a quota
-// are counted.
+// TokenUsage returns a token's quota usage. Only messages submitted with a token that has a quota are
+// counted.
 func (r *Reader) TokenUsage(ctx context.Context, t api.TokenInfo) (api.Usage, error) {
 	q := quota{token: t.QuotaID()}
 	if t.Restrictions != nil && t.Restrictions.Quota != nil {
@@ -66,7 +66,7 @@ func (r *Reader) waiting(ctx context.Context, quotas []quota) ([]api.Usage, erro
 	return answers, nil
 }
 
-// kept adds what an account keeps beside its mail.
+// kept adds what an account stores in addition to its mail.
 func (r *Reader) kept(ctx context.Context, u *api.Usage) error {
 	q, err := r.Accounts.Quota(ctx, u.Account)
 	if err != nil {

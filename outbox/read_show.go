@@ -15,19 +15,19 @@ import (
 	"github.com/postroom/postroom/smtpsend/replies"
 )
 
-// Reader shows messages: those in the outbox, those that failed, and the log of those that ended.
+// Reader shows messages: live messages, dead letters, and the log of ended messages.
 type Reader struct {
 	*store
-	within time.Duration // after which a search ends with what it found; 0: however long it takes
+	within time.Duration // after which a search ends with what it found; 0 for no limit
 }
 
-// Within returns a reader for who waits. Where a list with a tag or a search reads the messages themselves,
-// it reads until the page is full, or until the time is over. The cursor continues. The total is of those it
-// read.
+// Within returns a reader for callers that wait. If a list with a tag or a search must read the messages
+// themselves, it reads until the page is full or the time is over. The total counts the messages read. The
+// cursor continues.
 func (rd *Reader) Within(d time.Duration) *Reader { return &Reader{store: rd.store, within: d} }
 
-// Get returns a live message with the log of its attempts. A message that was sent, cancelled or failed is
-// NotFound; the fault says which, and where to read on.
+// Get returns a live message with its attempts. It returns NotFound if the message was sent, cancelled or
+// failed; the error says which, and where to find it.
 func (rd *Reader) Get(ctx context.Context, id string) (api.OutboxMessage, error) {
 	r, err := rd.read(ctx, id)
 	if err != nil {
@@ -71,7 +71,7 @@ func (rd *Reader) AccountOf(ctx context.Context, id string) (string, error) {
 	return r.envelope.Account, err
 }
 
-// read reads a live message. The fault of a message that ended says how.
+// read reads a live message. If the message ended, the error says how.
 func (rd *Reader) read(ctx context.Context, id string) (row, error) {
 	r, err := rd.readLogged(ctx, id)
 	if err == nil && r.ended != 0 {
@@ -80,8 +80,8 @@ func (rd *Reader) read(ctx context.Context, id string) (row, error) {
 	return r, err
 }
 
-// gone is the fault of a message that is no longer in the outbox. It says where the dead letter or the log
-// entry is.
+// gone returns the error for a message that is no longer in the outbox. It says where the dead letter or the
+// log entry is.
 func gone(r row) error {
 	var f *fault.Error
 	switch r.state {
@@ -155,7 +155,7 @@ func (r row) progress() api.Progress {
 	return api.Progress{Status: "queued"}
 }
 
-// fault is the error of the message; nil if it has none. See status.fault.
+// fault returns the message's error, or nil. See status.fault.
 func (r row) fault() *api.DeliveryFault {
 	last := r.status.fault(r.state)
 	if last == nil {
@@ -177,7 +177,7 @@ func (e *lastError) explained() api.Explanation {
 	return replies.Of(replies.Reply{Code: e.SMTP, Text: e.Message, Error: e.Code})
 }
 
-// failedFor returns the reason of the explanation of the message's error.
+// failedFor returns the reason in the explanation of the message's error.
 func (r row) failedFor() string { return r.status.fault(r.state).explained().Reason }
 
 func (r row) recipients() []api.RecipientStatus {
@@ -200,7 +200,7 @@ func (rd *Reader) DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadL
 		DeadLetters: page.Messages}, err
 }
 
-// DeadLetter returns a message that failed for good, with every attempt and its content.
+// DeadLetter returns a permanently failed message, with every attempt and its content.
 func (rd *Reader) DeadLetter(ctx context.Context, id string) (api.DeadLetter, error) {
 	r, err := rd.read(ctx, id)
 	if err != nil {
@@ -217,12 +217,12 @@ func (rd *Reader) DeadLetter(ctx context.Context, id string) (api.DeadLetter, er
 	return api.DeadLetter{OutboxMessage: m, Content: content}, err
 }
 
-// ContentNotKept is the code of the fault of Mail about a message that is in the log without its content. Its
-// message says why.
+// ContentNotKept is the code of Mail's error for a message whose log entry has no content. The error's text
+// says why.
 const ContentNotKept = "ContentNotKept"
 
-// Mail returns a message as it is sent to the relay, for as long as its content is stored: of a live message,
-// of a dead letter, and for Options.KeepContent of a message that was sent. After that it is NotFound.
+// Mail returns a message as it is sent to the relay, while its content is stored: a live message, a dead
+// letter, or one sent within Options.KeepContent. After that it returns NotFound.
 func (rd *Reader) Mail(ctx context.Context, id string) ([]byte, error) {
 	r, err := rd.readLogged(ctx, id)
 	if err != nil {
@@ -273,7 +273,7 @@ func contentUntil(ctx context.Context, s *store, r row) (*time.Time, error) {
 	return new(s.clock.Now().Add(own.Val()).Round(time.Second).UTC()), nil
 }
 
-// notKept is the fault of an ended message whose content is not stored.
+// notKept returns the error for an ended message whose content is not stored.
 func notKept(r row, o Options) error {
 	why := "The content of a message is not kept after sending (outbox.keepContent)"
 	switch {
@@ -288,8 +288,8 @@ func notKept(r row, o Options) error {
 	return fault.New(fault.NotFound, ContentNotKept, "%s", why)
 }
 
-// Accepted returns the id of the message that was accepted under an idempotency key of an account. It is
-// empty if there was none, if nobody in it was to be mailed, or if the key is forgotten.
+// Accepted returns the id of the message that was accepted under an account's idempotency key. It is empty if
+// there was none, if none of its recipients could be sent to, or if the key is forgotten.
 func (rd *Reader) Accepted(ctx context.Context, account, key string) (id string, _ error) {
 	found, err := rd.DB.Client().Get(ctx, rd.keys.ofRequest(account, key, rd.DB.Partitions())).Result()
 	if errors.Is(err, redis.Nil) {

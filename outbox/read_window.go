@@ -27,18 +27,18 @@ type window struct {
 	page    int  // from 0; ignored with a cursor
 	size    int
 	cursor  string
-	after   time.Time     // created at this time or later; zero: at any time
-	before  time.Time     // created before this time; zero: at any time
-	most    int           // entries a scan reads; 0: all
-	within  time.Duration // after which a scan with most reads no more; 0: however long it takes
+	after   time.Time     // created at this time or later; zero for any time
+	before  time.Time     // created before this time; zero for any time
+	most    int           // entries a scan reads; 0 for all
+	within  time.Duration // after which a scan with most reads no more; 0 for no limit
 }
 
-// index is a sorted set of message ids by creation. That of a state is of a lane, and of one account or of
-// all. The messages that are being sent stand in the set of those that wait: one index is a part of it, the
-// other one is the rest.
+// index is a sorted set of message ids by creation time. A state's index is for a lane, and for one account
+// or all. Messages that are being sent are in the waiting set: one index is a part of it, the other is the
+// rest.
 type index struct {
 	key       string
-	ended     bool // of messages in the log
+	ended     bool // the messages are in the log
 	partition int
 	lane      api.Lane
 	account   string
@@ -48,8 +48,8 @@ type index struct {
 // parted reports whether an index is a part of the set of messages that wait or are being sent.
 func (ix index) parted() bool { return ix.state == stateWaiting || ix.state == stateActive }
 
-// sending asks which messages are being sent. After the pipeline was executed the function returns those of
-// a lane, and of an account or of all.
+// sending asks which messages are being sent. After the pipeline was executed, the function returns the
+// messages of a lane, for one account or all.
 func (s *store) sending(ctx context.Context, pipe redis.Pipeliner, p int) func(api.Lane,
 	string) []entry {
 	got := pipe.ZRange(ctx, s.keys.leases(p), 0, -1)
@@ -66,8 +66,8 @@ func (s *store) sending(ctx context.Context, pipe redis.Pipeliner, p int) func(a
 	}
 }
 
-// sendingOf asks which messages of indexes are being sent. After the pipeline was executed the function
-// returns those of one of them.
+// sendingOf asks which messages of indexes are being sent. After the pipeline was executed, the function
+// returns one index's messages.
 func (rd *Reader) sendingOf(ctx context.Context, pipe redis.Pipeliner,
 	indexes []index) func(index) []entry {
 	read := map[int]func(api.Lane, string) []entry{}
@@ -118,9 +118,9 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 	}
 }
 
-// heads reads the first entries of each index in a window that is near the page, in order, and counts those
-// of the whole window. Of each index it leaves out entries that are being sent: sending at most. All is read
-// with one pipeline, which Redis seldom interrupts for a message that begins or ends.
+// heads reads the first entries of each index in a window that is near the page, in order, and counts the
+// entries of the whole window. It leaves out each index's entries that are being sent, at most sending. All
+// is read with one pipeline, which Redis seldom interrupts for a message that begins or ends.
 func (rd *Reader) heads(ctx context.Context, w, near window, from entry, count int) (all []entry, total,
 	sending int, _ error) {
 	pipe := rd.DB.Client().Pipeline()
@@ -144,9 +144,9 @@ func (rd *Reader) heads(ctx context.Context, w, near window, from entry, count i
 }
 
 // scan reads entries in order, filters them with keep, and returns a page of the rest. Without window.most it
-// reads all entries, so that the total is exact. With it, it reads that many from the cursor on; then the
-// total is of those read, and the cursor of the last page continues after them. With window.within, it ends
-// with the page or with the time.
+// reads all entries, so that the total is exact. With it, it reads that many from the cursor on and counts
+// only the entries read; the cursor of the last page continues after them. With window.within, it ends with
+// the page or with the time.
 func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entry, error)) (findings, error) {
 	from, err := w.from()
 	if err != nil {
@@ -214,8 +214,8 @@ func (w window) order(a, b entry) int {
 	return n
 }
 
-// bounds returns the lowest and the highest score of the window's entries after from; of all for the zero
-// entry.
+// bounds returns the lowest and the highest score of the window's entries after from, or of all entries if
+// from is zero.
 func (w window) bounds(from entry) (low, high int64) {
 	low, high = 0, math.MaxInt64/2
 	if !w.after.IsZero() {
@@ -247,8 +247,8 @@ func (w window) count(ctx context.Context, pipe redis.Pipeliner, ix index) func(
 	}
 }
 
-// head adds to a pipeline the reading of the first entries of an index after from. Afterwards the function
-// returns them. It reads entries of the same millisecond that come before from; beyond leaves them out.
+// head adds a read of an index's first entries after from to a pipeline. Afterwards the function returns
+// them. It also reads entries of the same millisecond that come before from; beyond leaves them out.
 func (w window) head(ctx context.Context, pipe redis.Pipeliner, ix index, from entry,
 	count int) func(sending []entry) []entry {
 	if ix.state == stateActive {
@@ -275,7 +275,7 @@ func (w window) head(ctx context.Context, pipe redis.Pipeliner, ix index, from e
 	}
 }
 
-// beyond returns those of some entries that are in the window after from.
+// beyond returns the entries that are in the window after from.
 func (w window) beyond(from entry, some []entry) []entry {
 	low, high := w.bounds(from)
 	out := make([]entry, 0, len(some))
@@ -309,8 +309,8 @@ func pointed(cursor string) (e entry, ok bool) {
 	return entry{id: id, created: ms}, err == nil && ms >= 0 && ms <= math.MaxInt64/2 && id != ""
 }
 
-// ReadTo returns when the last message was accepted that was read for a page with this cursor; zero: it is no
-// cursor.
+// ReadTo returns when the last message was accepted that was read for a page with this cursor, or zero if the
+// cursor is invalid.
 func ReadTo(cursor string) time.Time {
 	if e, ok := pointed(cursor); ok {
 		return redisdb.Time(e.created)
@@ -323,8 +323,8 @@ func pages(total, size int) int { return (total + size - 1) / size }
 // pauseReason is the reason of a wait for the end of a pause.
 const pauseReason = "the queue is paused"
 
-// readyUntil returns the times in which a message was due and no attempt had begun, also those that the next
-// attempt would add to its record; and the message with the end of its last wait.
+// readyUntil returns the times in which a message was due and no attempt had begun, including times that the
+// next attempt would add to its record. It also returns the message with the end of its last wait.
 func (r row) readyUntil(now time.Time) (row, []span) {
 	switch due := redisdb.Time(r.due); {
 	case r.ended != 0 || r.state == stateFailed:

@@ -29,7 +29,7 @@ func stateOf(t *testing.T, b *bundle, id string) string {
 	return state
 }
 
-// oneIn brings a message into a state: waiting, scheduled, active or failed; "": no message.
+// oneIn brings a message into a state: waiting, scheduled, active or failed; "" means no message.
 func oneIn(t *testing.T, b *bundle, state string) string {
 	t.Helper()
 	if state == "" {
@@ -71,7 +71,7 @@ func TestTasksChangedBehindOurBack(t *testing.T) {
 		state  string
 		change func(*asynq.Inspector, string) error
 		after  string      // state of the message
-		task   queue.State // of the task at the epoch
+		task   queue.State // the task's at the epoch
 		epoch  string
 	}{
 		"a waiting one deleted":    {stateWaiting, remove, stateWaiting, queue.Waiting, "2"},
@@ -237,7 +237,7 @@ func (r busyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestLongRoundsEndLeases: a sweeper with long rounds still ends leases; a long round is no outage.
+// TestLongRoundsEndLeases: a sweeper with long rounds still ends leases; a long round isn't an outage.
 func TestLongRoundsEndLeases(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Lease: time.Minute})

@@ -12,18 +12,18 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// Messages are found by the address of a recipient: a partition has a list for each of many hashes of an
-// address, with a note for each message and recipient in the order in which they were accepted. A note is a
-// tag of the address, a tag of the account, and the id of the message. It may be wrong: two addresses may
-// have one tag, and messages go without their notes. So a reader looks at the messages themselves. What
-// is gone is removed as new notes come (note_addressed in prelude.lua).
+// Messages are found by a recipient's address. A partition has a list for each of many hashes of an address,
+// with a note for each message and recipient in the order of acceptance. A note is a tag of the address, a
+// tag of the account, and the id of the message. It may be wrong: two addresses may have one tag, and
+// messages are deleted without their notes. So a reader looks at the messages themselves. Obsolete notes are
+// removed as new notes come (note_addressed in prelude.lua).
 const (
 	addressedBuckets = 1 << 14
 	addressedTag     = 3 // letters of a tag
 	addressedFor     = 400 * 24 * time.Hour
 )
 
-// Whom is an address in the mail of an account; empty: of all accounts.
+// Whom is an address in an account's mail; an empty account means all accounts.
 type Whom struct {
 	*message.Traces
 	Account string
@@ -55,7 +55,7 @@ func addressTag(sum []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:3])[:addressedTag]
 }
 
-// addressed returns the places of the recipients of a message, as an argument of scripts: bucket and tags in
+// addressed returns where a message's recipients are noted, as an argument of scripts: bucket and tags in
 // turns. Erased recipients have none.
 func (e envelope) addressed() string {
 	var b strings.Builder
@@ -74,8 +74,8 @@ func (e envelope) addressed() string {
 	return b.String()
 }
 
-// keepAddressed is how many seconds the notes of a list are kept after the last one, so that lists of
-// addresses that get no mail any more go: longer than any of their messages is kept.
+// keepAddressed returns how many seconds a list's notes are kept after the last one: longer than any of its
+// messages, so that lists disappear for addresses that get no more mail.
 func (o Options) keepAddressed() int {
 	return int(max(addressedFor, o.MaxAhead+o.KeepDeadLetters, o.MaxAhead+o.KeepEnded).Seconds())
 }

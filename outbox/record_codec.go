@@ -39,8 +39,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type codec struct {
 	sealer
 	encoder *zstd.Encoder
-	decoder *zstd.Decoder // of whole contents
-	streams sync.Pool     // of *zstd.Decoder, each for one content at a time
+	decoder *zstd.Decoder // for whole contents
+	streams sync.Pool     // each *zstd.Decoder is for one content at a time
 }
 
 func newCodec(s sealer) (*codec, error) {
@@ -111,8 +111,8 @@ func isQuick(packed []byte) bool {
 	return len(packed) > 0 && packed[0] == quickFormat
 }
 
-// unpack returns a content. It must have the size in its record; a larger one is refused before it is
-// unpacked. It spoils packed.
+// unpack returns a content. A content larger than the size in its record is refused before it is unpacked.
+// unpack spoils packed.
 func (c *codec) unpack(packed []byte, name string, size int) ([]byte, error) {
 	packed, err := c.opened(packed, name)
 	if err != nil {
@@ -217,7 +217,7 @@ func (u *unpacking) Close() error {
 // code. It is safe for concurrent use.
 type packer struct{ example *s2.Dict }
 
-// The first byte of what is packed. A changed example takes other numbers. The old example stays as long as
+// The first byte of packed data. A changed example takes other numbers. The old example stays as long as
 // Redis has data that was packed with it.
 const (
 	jsonFormat   = 1
@@ -227,7 +227,7 @@ const (
 // packedMost is the largest part that is unpacked, in bytes.
 const packedMost = 256 << 20
 
-// packedExample is what the records have in common, the most frequent text at the end.
+// packedExample has what records have in common, with the most frequent text at the end.
 const packedExample = `"gateway":"","tls":"TLS 1.3","host":"smtp.","doubts":1,"inDoubt":true,"held":true,"subject":"","tags":[""],"metadata":{"":""},"key":"",` +
 	`"lane":"bulk","result":"failed","result":"cancelled","reason":"api","error":"EENVELOPE","enhanced":"5.1.1","code":550,"line":"550 5.1.1 ` +
 	`"last":{"message":"","code":"EENVELOPE","smtp":550}"type":"messageDeliveryError","type":"messageFailed","type":"messageCancelled","type":"messageReplayed",` +

@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// dialogues are excerpts of SMTP dialogues, by the number of their attempt in the log. They have a key of
-// their own: lists and searches need not read them, and each attempt not write those before it. They name
+// dialogues are excerpts of SMTP dialogues, by the number of their attempt in the log. They have their own
+// key, so that lists and searches needn't read them and attempts needn't rewrite earlier ones. They name
 // recipients and quote relays, so they are sealed if contents are.
 type dialogues map[int][]api.DialogueLine
 

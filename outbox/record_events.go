@@ -15,11 +15,11 @@ type pastEvent struct {
 	ID   string     `json:"id"`
 	Type event.Type `json:"type"`
 	At   int64      `json:"at"`           // Unix milliseconds
-	To   []int      `json:"to,omitempty"` // recipients, as indexes into the envelope; none: all
-	// number of the attempt in the log; 0: the event comes from no attempt
+	To   []int      `json:"to,omitempty"` // recipients, as indexes into the envelope; empty for all
+	// number of the attempt in the log; 0 if the event comes from no attempt
 	Attempt int    `json:"attempt,omitempty"`
 	Reason  string `json:"reason,omitempty"`
-	Until   int64  `json:"until,omitempty"` // end of a wait, in Unix milliseconds; 0: it has not ended
+	Until   int64  `json:"until,omitempty"` // end of a wait, in Unix milliseconds; 0 if it has not ended
 }
 
 // waited is a wait for a limit, a connection, the account, or the end of a pause. No endpoint gets it. Waits
@@ -28,11 +28,11 @@ const waited event.Type = "messageWaited"
 
 const (
 	shortestWait = time.Second // shorter waits are forgotten
-	mostWaits    = 20          // of a message; further ones are forgotten
+	mostWaits    = 20          // a message's most; more are forgotten
 )
 
-// waits returns the status of a message that waits from a time on. If it waited for the same before, that
-// goes on.
+// waits returns the status of a message that waits from a given time. An earlier wait for the same reason
+// continues.
 func (s status) waits(from time.Time, reason string) status {
 	s.Events = slices.Clone(s.Events)
 	if last := s.lastWait(); last != nil && last.Reason == reason {
@@ -96,8 +96,8 @@ func (s *status) lastWait() *pastEvent {
 type changeEvents struct {
 	account  string
 	at       time.Time
-	campaign *CampaignMail // of the message; nil: none
-	trace    string        // of the message, as its envelope has it
+	campaign *CampaignMail // the message's, or nil
+	trace    string        // the message's, as its envelope has it
 	lines    []string
 	past     []pastEvent
 }
@@ -148,7 +148,7 @@ var factCounters = map[event.Type]string{
 	event.TrackOpen: "opened", event.TrackClick: "clicked", event.ListUnsubscribe: "unsubscribed",
 }
 
-// outcomes are the words of factCounters, the weightiest last.
+// outcomes are the names in factCounters, with the weightiest last.
 var outcomes = []api.MessageStatus{api.OutcomeDelivered, api.OutcomeOpened, api.OutcomeClicked,
 	api.OutcomeUnsubscribed, api.OutcomeBounced, api.OutcomeComplained}
 
@@ -166,17 +166,17 @@ type storedFact struct {
 type Fact struct {
 	// the same each time the fact is reported, so that it is recorded once
 	Key  string     `json:"key"`
-	Type event.Type `json:"type"` // one of those from MessageDelivered to ListSubscribe
-	// of the message; needed only if the log may have deleted the message
+	Type event.Type `json:"type"` // from MessageDelivered to ListSubscribe
+	// the message's; needed only if the log may have deleted the message
 	Account string `json:"account,omitempty"`
-	// queueId of the message; empty: the fact is about no message, and Account gets the event
+	// the message's queueId; if empty, the fact is about no message, and Account gets the event
 	MessageID string `json:"messageId,omitempty"`
-	Recipient string `json:"recipient,omitempty"` // address; empty: see Index
-	// of the recipient in the envelope, if Recipient is empty; negative: unknown
+	Recipient string `json:"recipient,omitempty"` // address; if empty, see Index
+	// the recipient's index in the envelope, if Recipient is empty; negative if unknown
 	Index   int         `json:"index,omitempty"`
 	At      time.Time   `json:"at,omitzero"` // when it happened; zero, or in the future: now
 	Details event.Later `json:"details"`
 
-	// of the message; nil: it is of none, or known to the outbox
+	// the message's; nil if it has none, or if the outbox knows it
 	Campaign *CampaignMail `json:"-"`
 }

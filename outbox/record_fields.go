@@ -9,13 +9,13 @@ import (
 )
 
 // fielded is a part of a message that is stored as its fields in binary form, one after the other without
-// names. visit writes and reads them, so that both have one order. Another field or another order takes
-// another fieldsFormat.
+// names. visit writes and reads them, so that both have the same order. A new field or order requires a new
+// fieldsFormat.
 type fielded interface{ visit(f *fields) }
 
 // fields are written or read. Numbers are varints. Texts and lists have their length before them.
 type fields struct {
-	buf     []byte // what was written, or what is read
+	buf     []byte // written or read bytes
 	reading bool
 	text    string // buf, if it is read
 	at      int    // how much of it was read
@@ -53,7 +53,7 @@ func varints[T ~int | ~int64](f *fields, all ...*T) {
 	}
 }
 
-// length is that of a text or a list: no more than what is left to read, since each element takes an octet.
+// length limits the length of a text or a list to what is left to read, since each element takes an octet.
 func (f *fields) length(n int) int {
 	varints(f, &n)
 	if f.reading && (f.short || n < 0 || n > len(f.buf)-f.at) {

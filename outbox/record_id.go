@@ -30,7 +30,7 @@ func newEventID(now time.Time) string {
 	return ulid.MustNew(ulid.Timestamp(now), rand.Reader).String()
 }
 
-// partitionOf returns the partition that a message id names. ok is false if id is no message id.
+// partitionOf returns the partition that a message id names. ok is false if id is not a message id.
 func partitionOf(id string, partitions int) (p int, ok bool) {
 	if _, err := ulid.ParseStrict(id); err != nil {
 		return 0, false
@@ -89,12 +89,12 @@ func MessageOf(messageID string) (id, proof string, ok bool) {
 	return id, proof, err == nil
 }
 
-// recipientsStay is how long the hashes of the recipients of a message to several are kept: complaints come
-// months later.
+// recipientsStay is how long recipients' hashes are kept if a message had several: complaints come months
+// later.
 const recipientsStay = 400 * 24 * time.Hour
 
-// recipientHashes are the account and the hashes of the recipients of a message, separated by commas. An id
-// of an account has no comma.
+// recipientHashes returns the account and the recipients' hashes of a message, separated by commas. An
+// account's id has no comma.
 func recipientHashes(id string, e envelope) string {
 	parts := []string{e.Account}
 	for _, to := range e.To {
@@ -114,9 +114,8 @@ func referenceHash(reference string) string {
 	return short(sum[:])
 }
 
-// CampaignID is the id of the message of a run of a campaign to one person. It is a ULID that is made, not
-// drawn: the time is that of the run, then 24 bits of the number of the campaign, 36 bits of the ordinal, and
-// 10 bits of the run.
+// CampaignID is the id of a campaign run's message to one person. It is a ULID that is computed, not drawn:
+// it has the run's time, 24 bits of the campaign's number, 36 bits of the ordinal, and 10 bits of the run.
 type CampaignID struct {
 	At       time.Time // when the run began
 	Campaign uint32    // below 1<<24
@@ -141,8 +140,8 @@ func (c CampaignID) Message(partitions int) string {
 	return u.String()[:24] + string(crockford[p/len(crockford)]) + string(crockford[p%len(crockford)])
 }
 
-// ReadCampaignID reads the id of a message as one of a campaign. Any other id gives one of no campaign: the
-// caller compares the time with that of the run.
+// ReadCampaignID reads a message id as a campaign's. Any other id gives one of no campaign: the caller
+// compares the time with the run's.
 func ReadCampaignID(id string) (c CampaignID, ok bool) {
 	u, err := ulid.ParseStrict(id)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/postroom/postroom/outbox/templates/render"
 )
 
-// additions are what Postroom adds to a message when it is rendered: the headers of a mailing list, links
-// to Postroom that count clicks, and the pixel that counts opens. They contain the message's id. So a message
-// with additions is rendered at each attempt: from its shared content, or from the submitted raw message.
+// additions are what Postroom adds to a message when it is rendered: a mailing list's headers, links to
+// Postroom that count clicks, and the pixel that counts opens. They contain the message's id. So a message
+// with additions is rendered at each attempt, from its shared content or from the submitted raw message.
 type additions struct {
-	ListID string `json:"list,omitempty"` // mailing list whose unsubscribes count; empty: none
+	ListID string `json:"list,omitempty"` // mailing list whose unsubscribes count; empty if none
 	Opens  bool   `json:"opens,omitempty"`
 	Clicks bool   `json:"clicks,omitempty"`
 
 	// Only of a raw message; others have both in their shared content.
-	Base   string `json:"base,omitempty"`   // of links
-	Domain string `json:"domain,omitempty"` // of the author
+	Base   string `json:"base,omitempty"`   // base URL of links
+	Domain string `json:"domain,omitempty"` // the author's
 }
 
 func (a additions) any() bool { return a.ListID != "" || a.Opens || a.Clicks }
@@ -35,7 +35,7 @@ func (a additions) any() bool { return a.ListID != "" || a.Opens || a.Clicks }
 // message that is shown before, or in a dry run, has links of the same kind that lead nowhere.
 func (s *store) identity(id string, e envelope, base, domain string) (render.Identity, error) {
 	n := render.Identity{MessageID: e.MessageID, Envelope: &message.Envelope{From: e.From, To: e.To}}
-	if e.Campaign != nil { // older programs that answer for absent people heed it (RFC 3834 section 3.1.8)
+	if e.Campaign != nil { // older programs that answer for absent people honor it (RFC 3834 section 3.1.8)
 		n.Headers = []message.Header{{Name: "Precedence", Value: "bulk"}}
 	}
 	base = strings.TrimRight(base, "/")
@@ -99,7 +99,7 @@ func (s *store) withAdditions(ctx context.Context, id string, e envelope, owner 
 // changes reports whether a message that was stored whole is sent otherwise.
 func (r row) changes() bool { return r.envelope.additions.any() || r.corrected() }
 
-// corrected reports whether To and Cc name the recipients of a replay in the place of those they replace.
+// corrected reports whether To and Cc name a replay's recipients instead of the original ones.
 func (r row) corrected() bool { return r.envelope.Added > 0 && !r.envelope.Raw }
 
 // changed is a message that was stored whole, with its additions or its corrected recipients, signed.
@@ -120,7 +120,7 @@ func (r row) correct(p render.Personalization) render.Personalization {
 	return p
 }
 
-// readdressed is To or Cc with the recipients of a replay in the place of those they replace. A list without
+// readdressed returns To or Cc with a replay's recipients instead of the ones they replace. A list without
 // any of these stays as it is: they were in Bcc.
 func (r row) readdressed(list []message.Address) []message.Address {
 	var now []message.Address
@@ -133,7 +133,7 @@ func (r row) readdressed(list []message.Address) []message.Address {
 		}
 	}
 	replaced := func(a message.Address) bool {
-		address, _ := message.NormalizeAddress(a.Address) // an error: of no recipient
+		address, _ := message.NormalizeAddress(a.Address) // an address with an error has no recipient
 		return former[address]
 	}
 	at := slices.IndexFunc(list, replaced)
@@ -143,7 +143,7 @@ func (r row) readdressed(list []message.Address) []message.Address {
 	return slices.Insert(slices.DeleteFunc(slices.Clone(list), replaced), at, now...)
 }
 
-// sign makes the token of a link: that of its purpose, or one of a preview, without what it is about.
+// sign makes a link's token: for its purpose, or for a preview, without its subject.
 func (s *store) sign(p signedtoken.Purpose, about signedtoken.Token, preview bool) (string, error) {
 	if preview {
 		p, about = signedtoken.Preview, signedtoken.Token{MessageID: about.MessageID, Recipient: about.Recipient}
@@ -151,7 +151,7 @@ func (s *store) sign(p signedtoken.Purpose, about signedtoken.Token, preview boo
 	return s.Tokens.Sign(p, about)
 }
 
-// counted is how the links of html become links to Postroom, and the pixel that counts opens.
+// counted returns how the links of html become links to Postroom, and the pixel that counts opens.
 func (s *store) counted(base string, about signedtoken.Token, e envelope) (o links.Options, err error) {
 	o.Keep = []string{base + "/unsubscribe", base + "/preferences"}
 	if e.Opens {

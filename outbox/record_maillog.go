@@ -114,7 +114,7 @@ func mask(address string) string {
 	return string([]rune(address)[:1]) + "***" + address[at:]
 }
 
-// quoted is an address in the reply of a relay: what stands between signs that no address has.
+// quoted is an address in a relay's reply: the text between characters that no address has.
 var quoted = regexp.MustCompile(`[^ <>,;:"'()\[\]]*@[^ <>,;:"'()\[\]]*`)
 
 // maskAll hides every address inside a text.
@@ -125,7 +125,7 @@ type ended struct {
 	Envelope  envelope `json:"envelope"`
 	Status    status   `json:"status"`
 	Result    string   `json:"result"`
-	At        int64    `json:"at"` // of its end, in Unix milliseconds as the times below
+	At        int64    `json:"at"` // when it ended, in Unix milliseconds like the times below
 	Created   int64    `json:"created"`
 	Scheduled int64    `json:"scheduled"`
 	Lane      api.Lane `json:"lane"`
@@ -168,9 +168,9 @@ func (s *store) ending(r row, st status, result, reason string, at time.Time) (s
 	return s.jsons.pack(r.id, &e)
 }
 
-// keeps reports whether the content of a message that ends is kept. It must have been sent and have an entry
-// in the log, by which it is found and which retention deletes. A content that names an erased person is not
-// kept.
+// keeps reports whether an ending message's content is kept. The message must have been sent and have an
+// entry in the log, through which it is found and retention deletes it. A content that names an erased person
+// is not kept.
 func (o Options) keeps(r row, result string) bool {
 	return o.KeepContent > 0 && result == resultSent && !r.envelope.Campaign.unlogged() &&
 		!slices.Contains(r.envelope.To, message.Erased)

@@ -24,7 +24,7 @@ type envelope struct {
 	Subject    string           `json:"subject,omitempty"`
 	Key        string           `json:"key,omitempty"` // idempotency key
 	Tags       []string         `json:"tags,omitempty"`
-	Priority   api.Priority     `json:"priority,omitempty"` // high or low; empty: normal
+	Priority   api.Priority     `json:"priority,omitempty"` // high or low; empty for normal
 	Metadata   json.RawMessage  `json:"metadata,omitempty"`
 	DeliverBy  *time.Time       `json:"deliverBy,omitempty"`
 	DSN        *api.DSN         `json:"dsn,omitempty"`
@@ -37,15 +37,15 @@ type envelope struct {
 	Returns bool `json:"returns,omitempty"`
 	// number of recipients at the end that a replay added
 	Added int `json:"added,omitempty"`
-	// handed in whole: its header and body are not changed
+	// submitted whole: its header and body are not changed
 	Raw bool `json:"raw,omitempty"`
-	// handed in with a token that is bound to the account
+	// submitted with a token that is bound to the account
 	Bound bool `json:"bound,omitempty"`
-	// of a bound one: what its header names as authors and senders, other than From
+	// for a bound one: the authors and senders in its header, other than From
 	Named []string `json:"named,omitempty"`
-	// of the mail of a campaign; nil: it is of none
+	// for campaign mail, otherwise nil
 	Campaign *CampaignMail `json:"campaign,omitempty"`
-	// carrier of its trace (package traces); empty: it has none
+	// carrier of its trace (package traces); empty if it has none
 	Trace string `json:"trace,omitempty"`
 	gateways.Path
 	additions
@@ -57,8 +57,8 @@ type envelope struct {
 type status struct {
 	Recipients []recipient   `json:"recipients"`
 	Log        []api.Attempt `json:"log,omitempty"`
-	Last       *lastError    `json:"last,omitempty"` // of the last attempt; nil: it succeeded
-	Lost       *lastError    `json:"lost,omitempty"` // of the recipient that was given up last
+	Last       *lastError    `json:"last,omitempty"` // the last attempt's; nil if it succeeded
+	Lost       *lastError    `json:"lost,omitempty"` // for the recipient that was given up last
 	Events     []pastEvent   `json:"events,omitempty"`
 	Doubt      *remembered   `json:"doubt,omitempty"` // an open one that its provider remembers
 	Ready      []span        `json:"ready,omitempty"` // when it was due and no attempt had begun; see begins
@@ -72,7 +72,7 @@ type remembered struct {
 	Answered int       `json:"answered"` // attempts, before the one in doubt: a part of its key
 }
 
-// only returns the gateway that a message has to go to, because it remembers a request in doubt; empty: any.
+// only returns the gateway that a message must go to because it remembers a request in doubt, or "" for any.
 func (s status) only(now time.Time) string {
 	if s.Doubt == nil || now.After(s.Doubt.Until) {
 		return ""
@@ -101,7 +101,7 @@ const (
 type lastError struct {
 	Message string `json:"message"`
 	Code    string `json:"code"`
-	SMTP    int    `json:"smtp,omitempty"`    // reply code; 0: there was no reply
+	SMTP    int    `json:"smtp,omitempty"`    // reply code; 0 if there was no reply
 	Account bool   `json:"account,omitempty"` // the account was refused, not the message
 }
 
@@ -125,8 +125,8 @@ func (s status) having(state string) []int {
 	return which
 }
 
-// fault is the error to show of a message in a state: that of a lost recipient if the message failed, even if
-// the last attempt succeeded for the others; else that of the last attempt. nil: there is none.
+// fault returns the error to show for a message in a state, or nil. For a failed message it is a lost
+// recipient's, even if the last attempt succeeded for the others; otherwise the last attempt's.
 func (s status) fault(state string) *lastError {
 	if state == stateFailed {
 		return cmp.Or(s.Lost, s.Last)
@@ -155,7 +155,7 @@ func (e envelope) addresses(which []int) []string {
 	return out
 }
 
-// noMetadata is the metadata of events of a message without any.
+// noMetadata is the metadata in events about a message without any.
 var noMetadata = json.RawMessage("{}")
 
 // about is the part that every event of this message has, for some of its recipients.
@@ -177,7 +177,7 @@ type outcome string
 const (
 	sent outcome = "sent" // every recipient is done, and none failed
 
-	// every recipient is done: none failed, none got it, and at least one is suppressed
+	// every recipient is done: none failed, none received it, and at least one is suppressed
 	suppressed outcome = "suppressed"
 
 	delayed  outcome = "delayed"  // another attempt will be made for the recipients left
@@ -185,7 +185,7 @@ const (
 	dropped  outcome = "dropped"  // failed, with dead letters switched off
 	released outcome = "released" // the attempt did not take place; no attempt is spent
 	deferred outcome = "deferred" // a limit is reached: the attempt will take place later; none is spent
-	// the account is in trouble: it will take place when that is over; none is spent
+	// the account is held: the attempt takes place once it works again; none is spent
 	held outcome = "held"
 )
 
@@ -204,16 +204,16 @@ type CampaignMail struct {
 	KeepLog bool   `json:"keepLog,omitempty"` // it enters the email log and the search index
 }
 
-// Turn is what a campaign says, directly before an attempt, of a message that was enqueued for it. The
-// zero value means that the message goes as it is stored. See Mailing.Turn.
+// Turn is a campaign's answer, directly before an attempt, about a message that was enqueued for it. The zero
+// value means that the message goes as it is stored. See Mailing.Turn.
 type Turn struct {
-	Until  time.Time // it waits until then; zero: it does not
+	Until  time.Time // it waits until then; zero if it does not
 	Reason string    // why it waits, or why it must not be sent any more
 	Over   bool      // it must not be sent any more
 
 	envelope envelope // as the campaign has it now, like the gateway
 	gateway  string
-	write    writer // nil: it goes as it is stored
+	write    writer // nil if it goes as it is stored
 }
 
 // writer writes a message as its mailing says, of a date and as an account that may have changed since, and
@@ -221,7 +221,7 @@ type Turn struct {
 type writer func(ctx context.Context, account accounts.Sender, e *envelope, date time.Time) (smtpsend.Body,
 	string, error)
 
-// Which events about the mail of a campaign go to webhooks.
+// The events about campaign mail that go to webhooks.
 const (
 	EventsNone = "none"
 	EventsEnds = "ends" // failures, bounces, complaints, and that somebody left
@@ -232,7 +232,8 @@ const (
 var ends = []event.Type{event.MessageFailed, event.MessageBounce, event.MessageComplaint,
 	event.ListUnsubscribe, event.ListSubscribe}
 
-// Quiet reports whether events of a type stay within Postroom. Those about mail of no campaign (nil) do not.
+// Quiet reports whether events of a type stay within Postroom. For mail of no campaign (nil) it returns
+// false.
 func (c *CampaignMail) Quiet(kind event.Type) bool {
 	switch {
 	case c == nil || c.Events == EventsAll:
@@ -246,7 +247,7 @@ func (c *CampaignMail) Quiet(kind event.Type) bool {
 // unlogged reports whether a message enters no log.
 func (c *CampaignMail) unlogged() bool { return c != nil && !c.KeepLog }
 
-// of returns what events about a message say of its campaign; nil: it is of none.
+// of returns the campaign that events about a message name, or nil.
 func (c *CampaignMail) of() *event.Campaign {
 	if c == nil {
 		return nil

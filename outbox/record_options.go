@@ -26,63 +26,64 @@ import (
 
 // Options are the settings of an Outbox. The zero value of each field means its default.
 type Options struct {
-	ServiceURL func() string               // public address, for templates and links; nil: none
-	Track      func() (opens, clicks bool) // of accounts without a choice of their own; nil: neither
-	// a missing variable is an error in content that is no stored template
+	ServiceURL func() string               // public address, for templates and links; nil if none
+	Track      func() (opens, clicks bool) // defaults of accounts; nil for neither
+	// a missing variable is an error in content that is not a stored template
 	StrictWords bool
-	Attempts    func() int    // of a message without a number of its own; nil: 10
-	Backoff     queue.Backoff // delays between attempts; zero: 5 s doubling, 20 % jitter
-	Lease       time.Duration // after which the message of a dead worker is sent by another; 0: 4 s
+	Attempts    func() int    // for messages that don't set it; defaults to 10
+	Backoff     queue.Backoff // delays between attempts; defaults to 5 s doubling, 20 % jitter
+	Lease       time.Duration // after which the message of a dead worker is sent by another; defaults to 4 s
 	// an attempt in doubt becomes a dead letter instead of being sent again
 	HoldInDoubt bool
-	// how long a message in doubt waits for a report of its provider; 0: it does not
+	// how long a message in doubt waits for its provider's report; 0 if it does not
 	ReportWait time.Duration
 
 	// how many messages of an account, in a lane and a partition, have a task in the queue or are being sent;
-	// the others wait in the account's backlog. Fewer than there are workers would leave some idle. 0: 64
+	// the others wait in the account's backlog. Fewer than there are workers would leave some idle. Defaults to
+	// 64
 	Window int
 
 	Seal           bool          // contents are sealed before they reach Redis; needs Parts.Ring
-	MaxSize        int           // bytes of a composed message; 0: 25 MB
-	MaxAhead       time.Duration // how far ahead a message may be scheduled; 0: any time
-	MaxLive        int           // live messages, beyond which submits are refused; 0: no limit
-	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
-	KeyRetention   time.Duration // how long an idempotency key holds after its message ended; 0: 168 h
+	MaxSize        int           // bytes of a composed message; defaults to 25 MB
+	MaxAhead       time.Duration // how far ahead a message may be scheduled; 0 means any time
+	MaxLive        int           // live messages, beyond which submits are refused; 0 means no limit
+	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; defaults to 0.75
+	KeyRetention   time.Duration // how long an idempotency key holds after its message ended; defaults to 168 h
 	RequireKey     bool          // a message without an idempotency key is refused
-	// whose messages may only name senders and gateways of their account: those of tokens that are bound to it,
-	// of all tokens, or of none. Empty: bound
+	// whose messages may only name senders and gateways of their account: messages from tokens that are bound to
+	// it (the default), from all tokens, or from none
 	Senders string // SendersBound, SendersAll, SendersOff
 
-	// how long a failed message can be replayed; negative: its content is deleted immediately; 0: 168 h
-	KeepDeadLetters time.Duration
-	MaxDeadLetters  int // 0: 100,000
-	// how long an ended message stays in the log; negative: there is no log; 0: 168 h
-	KeepEnded time.Duration
-	MaxEnded  int // 0: 1,000,000
-	// how long the content of a message that was sent stays readable, at most KeepEnded; 0: it is deleted
+	// how long a failed message can be replayed; defaults to 168 h. If negative, its content is deleted
 	// immediately
+	KeepDeadLetters time.Duration
+	MaxDeadLetters  int // defaults to 100,000
+	// how long an ended message stays in the log; defaults to 168 h. If negative, there is no log
+	KeepEnded time.Duration
+	MaxEnded  int // defaults to 1,000,000
+	// how long a sent message's content stays readable, at most KeepEnded; 0 if it is deleted immediately
 	KeepContent time.Duration
-	// bytes of the text of an ended message that are kept until Indexed; 0: there is no search index
+	// bytes of an ended message's text that are kept until Indexed; 0 if there is no search index
 	KeepText int
-	// the event stream is archived: it has all events about campaigns, also those that no webhook gets
+	// the event stream is archived: it has all campaign events, including events that no webhook gets
 	Archived bool
-	// a message is refused if all its recipients are suppressed; false: it is skipped
+	// a message is refused if all its recipients are suppressed; otherwise it is skipped
 	RefuseSuppressed bool
-	// domain of return paths; empty: bounces go to the sender's address
+	// domain of return paths; if empty, bounces go to the sender's address
 	BounceDomain string
 	// most recipients of a message that each have a return path, and a transaction; more share both
 	OwnReturnPaths int
-	// how long Lookup finds a message by its references; 0: it does not
+	// how long Lookup finds a message by its references; 0 if it does not
 	KeepReferences time.Duration
-	// ReportedBy reports whether somebody may report about the messages of a gateway (empty: the account's own
-	// relay). References of other messages aren't kept. Nil: all are
+	// ReportedBy reports whether somebody may report about a gateway's messages (empty means the account's own
+	// relay). References of other messages aren't kept. If nil, all are
 	ReportedBy func(ctx context.Context, gateway string) bool
-	MaxEvents  int // in the stream, in addition to those not read yet; 0: 100,000
+	MaxEvents  int // in the stream, in addition to those not read yet; defaults to 100,000
 
-	Traces   *telemetry.Tracer     // nil: no traces
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
-	Now      func() time.Time      // the clock, for tests; nil: the machine's, kept to Redis'
+	Traces   *telemetry.Tracer     // nil means no traces
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
+	Now      func() time.Time      // the clock, for tests; defaults to the machine's, kept to Redis'
 }
 
 func (o Options) withDefaults() Options {
@@ -109,7 +110,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// checkAhead finds the fault of a message that is scheduled too far ahead.
+// checkAhead returns an error for a message that is scheduled too far ahead.
 func (o Options) checkAhead(at, now time.Time) []fault.Field {
 	latest := now.Add(o.MaxAhead)
 	if o.MaxAhead == 0 || !at.After(latest) {
@@ -150,7 +151,7 @@ type Templates interface {
 	Count(ctx context.Context, account string) (int, error)
 }
 
-// Parts are what an Outbox is built from.
+// Parts are what an Outbox needs.
 type Parts struct {
 	DB        *redisdb.DB
 	Queue     *queue.Client
@@ -158,19 +159,19 @@ type Parts struct {
 	Router    Router
 	Accounts  Accounts
 	Gateways  Gateways
-	Signer    *dkim.Signer // nil: nothing is signed
-	Templates Templates    // nil: there are none
+	Signer    *dkim.Signer // nil if nothing is signed
+	Templates Templates    // nil if there are none
 
-	Suppressions *suppression.Store // nil: nobody is suppressed
-	Tokens       *signedtoken.Ring  // signs links, pixels and return paths; nil: there are none
-	// Reports says whether the provider behind a relay tells by webhook what became of a message; nil: none does
+	Suppressions *suppression.Store // nil if no one is suppressed
+	Tokens       *signedtoken.Ring  // signs links, pixels and return paths; may be nil
+	// Reports reports whether a relay's provider reports results by webhook. If nil, none does
 	Reports func(ctx context.Context, r gateways.Relay) bool
-	// Campaign reports whether the run that a message is of goes on; nil: all do
-	// and Conflict if the message must not be sent any more
+	// Campaign reports whether a message's run continues (nil means that all do). It returns Conflict if the
+	// message must not be sent any more
 	Campaign func(ctx context.Context, messageID string) (Turn, error)
-	// MayReplay returns Conflict if a dead letter of a campaign must not be replayed; nil: all may be
+	// MayReplay returns Conflict if a campaign's dead letter must not be replayed. If nil, all may be
 	MayReplay func(ctx context.Context, messageID string) error
-	// Kept returns what an account has in other parts: subscribers, and events that wait for digests; nil: none
+	// Kept returns what an account has in other parts: subscribers, and events that wait for digests. May be nil
 	Kept func(ctx context.Context, account string) (subscribers, events int, err error)
-	Ring *seal.Ring // opens sealed contents; nil: none are sealed
+	Ring *seal.Ring // opens sealed contents; nil if none are sealed
 }

@@ -36,7 +36,7 @@ const forever = 1<<63 - 1
 // overlap is the time that is in both spans. It is empty or negative if there is none.
 func (a span) overlap(b span) span { return span{max(a[0], b[0]), min(a[1], b[1])} }
 
-// pausesKept is how long a past pause is kept.
+// pausesKept returns how long a past pause is kept.
 func (o Options) pausesKept() time.Duration {
 	return max(o.KeepEnded, o.KeepDeadLetters, 0) + pausesOutlive
 }
@@ -78,8 +78,8 @@ func pauseMember(lane api.Lane, since time.Time) string {
 	return string(lane) + " " + strconv.FormatInt(redisdb.Millis(since), 10)
 }
 
-// pausesOf returns the pauses of a message's queue that ended after the message was accepted, and that of
-// now, oldest first. Pauses that overlap are one.
+// pausesOf returns the pauses of a message's queue that ended after the message was accepted, and the current
+// one, oldest first. Overlapping pauses are merged.
 func (s *store) pausesOf(ctx context.Context, r row) ([]span, error) {
 	name := r.task().queue
 	now, err := s.Control.Paused(ctx, name)
@@ -106,7 +106,7 @@ func (s *store) pausesOf(ctx context.Context, r row) ([]span, error) {
 	return joined(all), nil
 }
 
-// joined returns sorted spans, those that overlap as one.
+// joined merges overlapping spans in a sorted list.
 func joined(spans []span) []span {
 	var out []span
 	for _, one := range spans {

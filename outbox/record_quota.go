@@ -14,13 +14,13 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// quota is what an account, or a token, may have waiting and hand in on a day.
+// quota is what an account, or a token, may have waiting and may submit in a day.
 type quota struct {
 	account, token string // one of both
-	limit          used   // zero: any number
+	limit          used   // zero means any number
 }
 
-// used is what of it is used.
+// used is the used part of a quota.
 type used struct{ messages, bytes, perDay int }
 
 // owner is the name of the quota's counts in Redis.
@@ -31,7 +31,7 @@ func (q quota) owner() string {
 	return q.account
 }
 
-// quotasOf returns the quotas that a message must keep to, of those that have a limit.
+// quotasOf returns the quotas with a limit that a message must keep to.
 func quotasOf(account string, q accounts.Quota, token string, of *api.TokenQuota) (all []quota) {
 	if limit := (used{q.Messages, q.Bytes, q.PerDay}); limit != (used{}) {
 		all = append(all, quota{account: account, limit: limit})
@@ -42,7 +42,7 @@ func quotasOf(account string, q accounts.Quota, token string, of *api.TokenQuota
 	return all
 }
 
-// tokenOf returns the id of the token among quotas; "": there is none.
+// tokenOf returns the id of the token among quotas; "" if there is none.
 func tokenOf(quotas []quota) string {
 	for _, q := range quotas {
 		if q.token != "" {
@@ -56,7 +56,7 @@ func (u used) plus(v used) used {
 	return used{u.messages + v.messages, u.bytes + v.bytes, u.perDay + v.perDay}
 }
 
-// total returns the sum of what is used in each partition.
+// total returns the sum of the usage in each partition.
 func total(parts []used) (sum used) {
 	for _, u := range parts {
 		sum = sum.plus(u)
@@ -117,13 +117,13 @@ func waitingOf(ctx context.Context, pipe redis.Pipeliner, p int, account string)
 type quotaCheck struct {
 	db     *redisdb.DB
 	quotas []quota
-	used   [][]used // by quota and partition; nil: the script counts in all partitions itself
+	used   [][]used // by quota and partition; nil if the script itself counts in all partitions
 	now    time.Time
 }
 
-// newQuotaCheck prepares quotas for messages that are accepted next. Where a script sees only its own
-// partition, as in a Cluster, the others are counted just before: what is accepted at the same moment in two
-// partitions may exceed a quota.
+// newQuotaCheck prepares quotas for messages that are accepted next. If a script sees only its own partition,
+// as in a Cluster, the others are counted just before: messages accepted at the same moment in two partitions
+// may exceed a quota.
 func newQuotaCheck(ctx context.Context, s *store, quotas []quota) (*quotaCheck, error) {
 	c := &quotaCheck{db: s.DB, quotas: quotas, now: s.clock.Now()}
 	if len(quotas) == 0 || s.DB.Together() || s.DB.Partitions() == 1 {
@@ -134,7 +134,7 @@ func newQuotaCheck(ctx context.Context, s *store, quotas []quota) (*quotaCheck, 
 	return c, err
 }
 
-// elsewhere is what of a quota is used in the partitions that a script does not see.
+// elsewhere returns how much of a quota is used in the partitions that a script does not see.
 func (c *quotaCheck) elsewhere(quota, partition int) (sum used) {
 	if c.used == nil {
 		return sum
@@ -170,7 +170,7 @@ func (c *quotaCheck) args(partition int) (quotas, partitions string) {
 	return strings.Join(words, " "), partitions
 }
 
-// exceeded returns the fault of the answer OVER to a message of some bytes.
+// exceeded returns the error for the answer OVER to a message of some bytes.
 func (c *quotaCheck) exceeded(ctx context.Context, by Accounts, partition, size int, first string) error {
 	words := strings.Fields(first)
 	for i, q := range c.quotas {

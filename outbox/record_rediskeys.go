@@ -30,7 +30,7 @@ func (keys) incoming(p int, id string) string { return redisdb.Key(p, "incoming"
 
 func (keys) facts(p int, id string) string { return redisdb.Key(p, "facts", id) }
 
-// dialogues has the SMTP dialogues of attempts of a message.
+// dialogues has the SMTP dialogues of a message's attempts.
 func (keys) dialogues(p int, id string) string { return redisdb.Key(p, "dialogues", id) }
 
 func (keys) reference(p int, hash string) string { return redisdb.Key(p, "reference", hash) }
@@ -48,7 +48,7 @@ func (keys) outcome(p int, lane, outcome string) string {
 	return redisdb.Key(p, "outcome", lane, outcome)
 }
 
-// of is the key of an account's part of an index or of a counter; the key of all for "".
+// of returns the key of an account's part of an index or counter, or the key of all accounts for "".
 func of(key, account string) string {
 	if account == "" {
 		return key
@@ -64,7 +64,7 @@ func (keys) held(p int) string { return redisdb.Key(p, "held") }
 
 func (keys) pauses(p int) string { return redisdb.Key(p, "pauses") }
 
-// swept are the keys of what the sweeper mends: none of them exists while nothing is to be mended.
+// swept returns the keys that the sweeper checks. None of them exists while there is nothing to repair.
 func (k keys) swept(p int) []string {
 	return []string{k.held(p), k.backlogs(p), k.leases(p), redisdb.Key(p, "due"),
 		redisdb.Key(p, "unqueued")}
@@ -83,12 +83,12 @@ func (k keys) compared(p int) (indexes []string) {
 // addressed has the notes of messages to the addresses of a bucket.
 func (keys) addressed(p, bucket int) string { return redisdb.Key(p, "addressed", strconv.Itoa(bucket)) }
 
-// leases has who is being sent, by the end of the lease.
+// leases has the messages that are being sent, by the end of the lease.
 func (keys) leases(p int) string { return redisdb.Key(p, "leases") }
 
 func (keys) backlogs(p int) string { return redisdb.Key(p, "backlogs") }
 
-// all is a pattern of the keys of one kind, in all partitions.
+// all returns a pattern for the keys of one kind in all partitions.
 func (keys) all(kind string) string { return "postroom:{*}:" + kind + ":*" }
 
 // rates has the counters of a day: by hour, and of tags, lists and domains by day; hours has those by hour.
@@ -124,14 +124,14 @@ func keyHash(account, key string) string {
 	return short(sum[:])
 }
 
-// ofRequest returns the idempotency key of a request of an account.
+// ofRequest returns the idempotency key of an account's request.
 func (k keys) ofRequest(account, key string, partitions int) string {
 	hash := keyHash(account, key)
 	return k.idempotency(redisdb.PartitionFor(hash, partitions), hash)
 }
 
-// acceptedIn returns the id of the message of a memo, the first answer to a key; empty if nobody in it was to
-// be mailed.
+// acceptedIn returns the message id in a memo, the first answer to a key. It is empty if no recipient could
+// be sent to.
 func acceptedIn(memo string) string {
 	if strings.Contains(memo, "\n") {
 		return ""

@@ -37,8 +37,8 @@ func (s *store) byPartition(ids []string) map[int][]string {
 	return parts
 }
 
-// getAll adds to a pipeline the reading of a key of each message, with one command for each partition. After
-// the pipeline was executed the function returns the values by id. Those of missing keys are empty.
+// getAll adds a read of each message's key to a pipeline, with one command for each partition. After the
+// pipeline was executed, the function returns the values by id. Values of missing keys are empty.
 func (s *store) getAll(ctx context.Context, pipe redis.Pipeliner, ids []string,
 	key func(p int, id string) string) func() map[string]string {
 	parts, got := s.byPartition(ids), map[int]*redis.SliceCmd{}
@@ -63,7 +63,7 @@ func valuesOf(parts map[int][]string, got map[int]*redis.SliceCmd) map[string]st
 	return values
 }
 
-// readLog reads messages, live or ended, in order. Messages that were deleted meanwhile are left out.
+// readLog reads messages, live or ended, in order. It leaves out messages that have been deleted.
 func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 	rows := make(map[string]row, len(entries))
 	live, err := s.readEnded(ctx, entries, rows)
@@ -77,7 +77,7 @@ func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 	for _, r := range found {
 		rows[r.id] = r
 	}
-	if len(found) < len(live) { // some may have ended meanwhile
+	if len(found) < len(live) { // some may have ended since
 		live = slices.DeleteFunc(live, func(e entry) bool { _, ok := rows[e.id]; return ok })
 		if _, err := s.readEnded(ctx, live, rows); err != nil {
 			return nil, err
@@ -124,14 +124,14 @@ var recordFields = []string{"state", "lane", "created", "due", "scheduled", "att
 type row struct {
 	id        string
 	partition int
-	state     string // of an ended message: its result
-	ended     int64  // 0: it is live
+	state     string // if the message has ended: its result
+	ended     int64  // 0 if it is live
 	fence     string
-	epoch     string // of its task
+	epoch     string // its task's
 	lane      api.Lane
 	created   int64
 	due       int64
-	taken     int64 // of an active message: when its attempt began
+	taken     int64 // when an active message's attempt began
 	planned   int64 // time of the first attempt
 	attempts  int
 	max       int
@@ -139,7 +139,7 @@ type row struct {
 	doubts    int
 	reason    string // why it waits, if for a limit or its account
 	size      int    // bytes that count towards quotas
-	shared    string // name of the shared content it is rendered from; empty: its content is the message
+	shared    string // name of the shared content it is rendered from; empty if its content is the message
 	envelope  envelope
 	status    status
 	outcome   *api.Outcome // see Reader.addOutcomes
@@ -148,8 +148,8 @@ type row struct {
 // contentGone is the code of a message whose shared content is gone.
 const contentGone = "ContentGone"
 
-// contentOf returns a message as it is sent, but its links are those of a preview: who reads it here did not
-// get it.
+// contentOf returns a message as it is sent, but with preview links: the person who reads it here didn't
+// receive it.
 func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	packed, err := s.DB.Client().Get(ctx, s.keys.content(r.partition, r.id)).Bytes()
 	if errors.Is(err, redis.Nil) {
@@ -187,7 +187,7 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	return m.Raw, nil
 }
 
-// unpack returns the content of a message that was stored whole. Of an ended one the envelope has the size
+// unpack returns the content of a message that was stored whole. An ended message's envelope has the size
 // that was sent, with additions; then most bounds it.
 func (r row) unpack(c *codec, packed []byte, most int) ([]byte, error) {
 	if r.ended != 0 {
@@ -196,7 +196,7 @@ func (r row) unpack(c *codec, packed []byte, most int) ([]byte, error) {
 	return c.unpack(packed, contentName(r.id), r.envelope.Size)
 }
 
-// personalOf unpacks the part of a message that is beside its shared content.
+// personalOf unpacks the part of a message that is not in its shared content.
 func (s *store) personalOf(id string, packed []byte) (personal render.Personalization, err error) {
 	if packed, err = s.codec.opened(packed, contentName(id)); err == nil {
 		err = s.jsons.unpack(id, packed, &personal)
@@ -204,7 +204,7 @@ func (s *store) personalOf(id string, packed []byte) (personal render.Personaliz
 	return personal, err
 }
 
-// readRows reads live messages in one round trip, in order. Messages that ended meanwhile are left out.
+// readRows reads live messages in one round trip, in order. It leaves out messages that have ended.
 func (s *store) readRows(ctx context.Context, entries []entry) ([]row, error) {
 	if len(entries) == 0 {
 		return nil, nil

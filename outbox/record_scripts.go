@@ -77,10 +77,10 @@ type (
 		LookFields                                           []string
 	}
 	// First is the first answer to an idempotency key, State the status of that message. With the word FULL,
-	// First is what is full; with OVER, see the prelude.
+	// First names the full limit; with OVER, see the prelude.
 	accepted    struct{ Word, First, State string }
 	mailingArgs struct{ Mailing, Name string }
-	// First is that of accepted.
+	// First is accepted's.
 	reserved struct {
 		Word, First string
 		Messages    int

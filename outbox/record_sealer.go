@@ -13,12 +13,12 @@ import (
 	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
-// sealer seals what is stored of the bodies of mail, and opens it. What is sealed is recognized by its first
-// byte, so processes that seal and others that do not can share one Redis. The zero value does neither.
+// sealer seals stored message bodies, and opens them. Sealed data is recognized by its first byte, so
+// processes that seal and processes that don't can share a Redis. The zero value does neither.
 type sealer struct {
-	ring    *seal.Ring // nil: nothing is opened
+	ring    *seal.Ring // nil if nothing is opened
 	sealing bool
-	hashing [][]byte // keys of hashes, that of the current secret first
+	hashing [][]byte // keys of hashes, with the current secret's first
 }
 
 func newSealer(ring *seal.Ring, sealing bool) (sealer, error) {
@@ -32,7 +32,7 @@ func newSealer(ring *seal.Ring, sealing bool) (sealer, error) {
 	return sealer{ring, sealing, keys}, err
 }
 
-// Names of what is sealed: the ends of the keys in Redis. A box moved to another message does not open.
+// Names of sealed data: the ends of the keys in Redis. A box moved to another message does not open.
 func contentName(id string) string  { return "content:" + id }
 func sharedName(name string) string { return "shared:" + name }
 func textName(id string) string     { return "text:" + id }
@@ -86,7 +86,7 @@ func (o opening) Read(into []byte) (int, error) {
 // notOpened is the code of a content whose secret this process does not have. Its message waits for it.
 const notOpened = "ContentSealed"
 
-// unopened is the fault of a value that does not open; any other error is returned as it is.
+// unopened returns the error for a value that doesn't open, and any other error unchanged.
 func unopened(err error, name string) error {
 	switch {
 	case errors.Is(err, seal.ErrUnknownKey):
@@ -113,8 +113,8 @@ func keyed(key []byte, hash string) string {
 	return short(sum.Sum(nil))
 }
 
-// prints returns fingerprints as the scripts take them: the form in which the first one is stored, then the
-// forms in which another process may have stored one. A request without a key has none.
+// prints returns fingerprints as the scripts take them: the form in which a new one is stored, then the forms
+// in which another process may have stored it. A request without a key has none.
 func (s sealer) prints(fingerprints string) string {
 	var all []string
 	for fingerprint := range strings.FieldsSeq(fingerprints) {

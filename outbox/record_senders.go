@@ -16,14 +16,14 @@ const (
 	SendersOff   = "off"
 )
 
-// confined reports whether a message may only name senders and gateways of its account. bound: it was handed
-// in, or is changed, with a token that is bound to the account.
+// confined reports whether a message may only name senders and gateways of its account. bound is true if it
+// was submitted, or is changed, with a token that is bound to the account.
 func (s *store) confined(bound bool) bool {
 	return s.opts.Senders == SendersAll || bound && s.opts.Senders != SendersOff
 }
 
-// checkSenders returns Forbidden unless an account may send as all who its envelope and header name. from is
-// the return path; empty: the null sender, which is everybody's.
+// checkSenders returns Forbidden unless an account may send as everyone whom its envelope and header name.
+// from is the return path; if empty, it is the null sender, which every account may use.
 func (s *store) checkSenders(account accounts.Sender, from string, composed []byte) error {
 	for _, named := range message.Senders(composed) {
 		err := account.CheckSender(senderKeys[named.Field], named.Field, named.Address)
@@ -48,18 +48,18 @@ func named(from string, composed []byte) []string {
 	return all
 }
 
-// senderKeys are the fields of a request by those of the header.
+// senderKeys are the request fields for header fields.
 var senderKeys = map[string]string{
 	"From": "from", "Sender": "headers.Sender", "Resent-From": "headers.Resent-From",
 	"Resent-Sender": "headers.Resent-Sender",
 }
 
-// checkGateway returns Forbidden unless an account may send through a gateway; empty: none is named.
+// checkGateway returns Forbidden unless an account may send through a gateway. An empty gateway is allowed.
 func (s *store) checkGateway(account accounts.Sender, gateway string) error {
 	return s.metrics.refused("gateway", account.CheckGateway(gateway))
 }
 
-// owner returns the owner of a message of an account, for its signature.
+// owner returns the owner that a message's signature is for.
 func (s *store) owner(account accounts.Sender, bound bool) dkim.Owner {
 	return dkim.Owner{Account: account.ID, Key: account.DKIM, Owns: account.Owns, Trusted: !s.confined(bound)}
 }

@@ -25,10 +25,10 @@ type sharedContents struct {
 	mu     sync.Mutex
 	stored map[storedContent]time.Time // when this process stored a content
 	recent [8]*recentContent           // prepared last, those without files
-	oldest int                         // of them, which the next one replaces
+	oldest int                         // the oldest, which the next one replaces
 }
 
-// recentContent is a content with what was prepared of it.
+// recentContent is a content with its prepared form.
 type recentContent struct {
 	of       render.Content
 	prepared *sharedContent
@@ -47,7 +47,7 @@ const (
 	storedMost = 10_000
 )
 
-// maxWords is more than the text of a content can have beside its files, in bytes (see package render).
+// maxWords is more than the maximum text of a content, without files, in bytes (see package render).
 const maxWords = 8 << 20
 
 // errNoSharedContent ends a message whose shared content was deleted from Redis, but not by Postroom.
@@ -94,7 +94,7 @@ func (s *sharedContents) prepare(ctx context.Context, c render.Content) (*shared
 // recentMost bounds a content in recent, in bytes.
 const recentMost = 64 << 10
 
-// prepared returns what was prepared of the same content; nil: that was long ago.
+// prepared returns the prepared form of the same content, or nil if that was long ago.
 func (s *sharedContents) prepared(c render.Content) *sharedContent {
 	s.mu.Lock()
 	recent := s.recent

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// store is what all groups of the outbox share: the connection, the clock, the keys, the codecs, the
+// store has what all parts of the outbox share: the connection, the clock, the keys, the codecs, the
 // settings, the log.
 type store struct {
 	Parts
@@ -59,7 +59,7 @@ func newStore(parts Parts, o Options) (*store, error) {
 	return s, nil
 }
 
-// place returns the partition of a message, or the fault of an unknown message if id is no message id.
+// place returns a message's partition, or the error for an unknown message if id is not a message id.
 func (s *store) place(id string) (int, error) {
 	p, ok := partitionOf(id, s.DB.Partitions())
 	if !ok {
@@ -68,7 +68,7 @@ func (s *store) place(id string) (int, error) {
 	return p, nil
 }
 
-// keepKey is how many seconds an idempotency key holds after its message ended.
+// keepKey returns how many seconds an idempotency key lasts after its message ended.
 func (s *store) keepKey() int { return int(s.opts.KeyRetention.Seconds()) }
 
 // retryAfterOutage is when a client should retry if Redis was unreachable or full.
@@ -95,7 +95,7 @@ func redisError(err error, doing string) error {
 	return err
 }
 
-// unknownMessage is the fault of an id that no message has.
+// unknownMessage returns the error for an id that no message has.
 func unknownMessage(id string) error {
 	return fault.New(fault.NotFound, "MessageNotFound", "No message with queueId %q", id)
 }
@@ -115,7 +115,7 @@ func texts(cmd *redis.SliceCmd) []string {
 // of the memory in one second.
 const lookEvery = 1 << 20
 
-// overhead is about what a message takes in Redis beside its content, in bytes.
+// overhead is about what a message takes in Redis in addition to its content, in bytes.
 const overhead = 2 << 10
 
 // countBytes counts the bytes of a message on its way to Redis. It returns the share of the memory that
@@ -157,7 +157,7 @@ func (c *clock) ready(ctx context.Context, rdb redis.UniversalClient) error {
 	return c.calibrate(ctx, rdb)
 }
 
-// calibrate compares the clock with that of Redis.
+// calibrate compares the clock with Redis' clock.
 func (s *store) calibrate(ctx context.Context) error { return s.clock.calibrate(ctx, s.DB.Client()) }
 
 // work returns the work that there is while any of some keys exists in any partition.
@@ -172,8 +172,8 @@ func (s *store) work(of func(keys, int) []string) *redisdb.Work {
 // stalled is the longest round trip that calibrate uses.
 const stalled = time.Second
 
-// calibrate compares the machine's clock with that of Redis. It takes the answer to be from the middle of the
-// round trip. An answer that took too long changes nothing. It is an error if there was no other one before.
+// calibrate compares the machine's clock with Redis' clock. It assumes that the answer is from the middle of
+// the round trip. An answer that took too long changes nothing; it is an error if there was none before.
 func (c *clock) calibrate(ctx context.Context, rdb redis.UniversalClient) error {
 	if c.fixed {
 		return nil

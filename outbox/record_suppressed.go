@@ -11,10 +11,10 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// rcptSuppressed is a recipient that must not be mailed.
+// rcptSuppressed is a recipient that must not be sent to.
 const rcptSuppressed = "suppressed"
 
-// stops returns the recipients of which that are suppressed, by their index in the envelope.
+// stops returns the suppressed recipients among which, by their index in the envelope.
 func (s *store) stops(ctx context.Context, e envelope, lane api.Lane, which []int) (
 	map[int]*suppression.Entry, error) {
 	if s.Suppressions == nil || len(which) == 0 {

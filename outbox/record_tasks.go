@@ -59,7 +59,7 @@ func laneQueue(lane api.Lane, partition int) string {
 	return queue.Lane(queue.Submit, partition)
 }
 
-// lanesOf returns the lanes of a queue of the API: submit has both lanes, bulk the bulk lane, others none.
+// lanesOf returns the lanes of an API queue: submit has both lanes, bulk the bulk lane, others none.
 func lanesOf(name string) []api.Lane {
 	switch name {
 	case queue.Submit:
@@ -91,10 +91,10 @@ func (s *store) pausedQueues(ctx context.Context) (map[string]bool, error) {
 
 // wakeup is a task that a message needs.
 type wakeup struct {
-	ID    string // of the message
+	ID    string // the message's
 	Lane  api.Lane
 	Epoch string
-	Due   time.Time // zero: now
+	Due   time.Time // zero means now
 }
 
 // enqueue queues the tasks of messages in one round trip. If that fails, the sweeper tries again.
@@ -121,8 +121,8 @@ func (s *store) enqueue(ctx context.Context, wakeups ...wakeup) {
 	}
 }
 
-// window is how many messages of an account may have a task: three for each connection of its relays, so that
-// some wait in line, and at most Options.Window.
+// window returns how many messages of an account may have a task: three for each connection of its relays, so
+// that some wait in line, and at most Options.Window.
 func (s *store) window(ctx context.Context, account string) int {
 	a, err := s.Accounts.Resolve(ctx, account)
 	if err != nil {

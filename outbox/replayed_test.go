@@ -10,8 +10,8 @@ import (
 )
 
 // TestAReplayedMessageIsOneMessage: the failures of the hour and the day, which the alert mailFails judges,
-// and those of the overview count messages. A message that failed twice is one; one that was sent, cancelled
-// or is under way again after its failure is none.
+// and the overview's failures count messages. A message that failed twice counts as one. A message that was
+// sent, cancelled or is under way again after its failure doesn't count.
 func TestAReplayedMessageIsOneMessage(t *testing.T) {
 	t.Parallel()
 	replay := func(to ...string) func(*testing.T, *bundle, string) {
@@ -48,7 +48,7 @@ func TestAReplayedMessageIsOneMessage(t *testing.T) {
 	}
 	type steps []func(*testing.T, *bundle, string)
 	for name, row := range map[string]struct {
-		to   api.Addresses // beside ann
+		to   api.Addresses // in addition to ann
 		do   steps
 		want numbers
 	}{

@@ -45,7 +45,7 @@ func (b *bundle) boxes(t *testing.T) map[string]string {
 		}
 	}
 	for _, key := range b.store.DB.Client().Keys(t.Context(), "*").Val() {
-		note(key, b.store.DB.Client().Get(t.Context(), key).Val()) // nothing if it is no string
+		note(key, b.store.DB.Client().Get(t.Context(), key).Val()) // nothing if it isn't a string
 		if strings.Contains(key, ":dialogues:") {
 			for field, box := range b.store.DB.Client().HGetAll(t.Context(), key).Val() {
 				note(key+" "+field, box)

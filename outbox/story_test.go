@@ -386,21 +386,21 @@ func (s *story) must(err error) {
 	}
 }
 
-// scriptedSender is a relay: its reply for each recipient is that of the story, or 250.
+// scriptedSender is a relay: its reply for each recipient is the story's, or 250.
 type scriptedSender struct {
 	clock   *testkit.Clock
 	replies map[string]string
-	portion int // recipients in a transaction; 0: all
+	portion int // recipients in a transaction; 0 means all
 	got     func(m smtpsend.Message)
 	full    time.Time     // until then a limit is reached
 	of      string        // the destination whose limit it is; empty: the relay's
 	direct  bool          // a failure may be one destination's
 	crowded time.Time     // until then all connections are taken
-	host    string        // of the relay; empty: relay.test:25
-	path    gateways.Path // of the last message
-	instead string        // relay that serves instead of one that does not answer; empty: all do
+	host    string        // the relay's; defaults to relay.test:25
+	path    gateways.Path // the last message's
+	instead string        // relay that serves instead of one that does not answer; empty if all do
 
-	refusals map[string]*smtpsend.Error // of recipients, in place of replies
+	refusals map[string]*smtpsend.Error // by recipient, instead of replies
 }
 
 func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.Sent {

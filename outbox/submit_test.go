@@ -184,7 +184,7 @@ func TestLimitsRefuseNewWork(t *testing.T) {
 	}
 }
 
-// TestTwoWorkersOneMessage has many workers begin the same message at once: one sends.
+// TestTwoWorkersOneMessage has many workers begin the same message together: one sends.
 func TestTwoWorkersOneMessage(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -158,7 +158,7 @@ func (l *lateAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// mailedButForAnn submits a message for two, of whom ann unsubscribes before it is delivered.
+// mailedButForAnn submits a message for two; ann unsubscribes before it is delivered.
 func (b *bundle) mailedButForAnn(t *testing.T, deliver func(id string, unsubscribe func())) {
 	t.Helper()
 	to := b.sentTo()

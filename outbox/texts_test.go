@@ -15,8 +15,8 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-// What is shown of a message has no link that proves anything: its content when some recipients got it, and
-// the text that is kept for the search when it was refused or sent.
+// No shown text of a message has a link that proves anything. That includes its content when some recipients
+// got it, and the text that is kept for the search when it was refused or sent.
 func TestWhatIsShownProvesNothing(t *testing.T) {
 	t.Parallel()
 	yes := true

@@ -37,8 +37,8 @@ func (b *bundle) waitsOf(t *testing.T, id string, begin time.Time) (all []wait) 
 	return all
 }
 
-// TestWaitsAreInTheTimeline: each wait has its beginning, its end and its reason, also after the message was
-// sent or cancelled. What goes on is one wait, and short ones are left out.
+// TestWaitsAreInTheTimeline: each wait has its beginning, its end and its reason, even after the message was
+// sent or cancelled. A wait that continues is one wait, and short ones are left out.
 func TestWaitsAreInTheTimeline(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepEnded: time.Hour})
@@ -61,7 +61,7 @@ func TestWaitsAreInTheTimeline(t *testing.T) {
 	b.sender.crowded = time.Time{} // so that the sweeper wakes it
 	later(time.Second)
 	crowd(500 * time.Millisecond)
-	b.deliver(t, id) // the same wait goes on
+	b.deliver(t, id) // the same wait continues
 	later(500 * time.Millisecond)
 	later(500 * time.Millisecond)
 	b.sender.full = b.clock.Now().Add(time.Minute)
@@ -88,7 +88,7 @@ func TestWaitsAreInTheTimeline(t *testing.T) {
 	}
 }
 
-// TestTheMessageThatMetTheRefusalTellsItsWait: as the messages after it do, with the same reason, also when
+// TestTheMessageThatMetTheRefusalTellsItsWait: like the messages after it, with the same reason, even when
 // the trial fails.
 func TestTheMessageThatMetTheRefusalTellsItsWait(t *testing.T) {
 	t.Parallel()

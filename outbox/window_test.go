@@ -114,7 +114,7 @@ func TestABacklogSurvivesItsProcess(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Window: 2})
 	ids := submitAs(t, b, "flood", 6)
-	for _, id := range ids[:3] { // taken back by an operator: no attempt ends
+	for _, id := range ids[:3] { // withdrawn by an operator: no attempt ends
 		if _, err := b.Operations.Cancel(t.Context(), id, ReasonAPI); err != nil {
 			t.Fatal(err)
 		}
@@ -125,8 +125,8 @@ func TestABacklogSurvivesItsProcess(t *testing.T) {
 	}
 }
 
-// TestPriority: in a backlog high goes before, low after what came earlier. High has as much room again in
-// the queue, but not more: else an account could fill it.
+// TestPriority: in a backlog high goes first, low after earlier messages. High has as much room again in the
+// queue, but not more: else an account could fill it.
 func TestPriority(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Window: 2})

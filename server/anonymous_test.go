@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/server/peers"
 )
 
-// unfinished sends a POST with a declared length, and less than that of its body.
+// unfinished sends a POST with a declared length, and a shorter body.
 func unfinished(t *testing.T, w *world, path, token string, length int, body string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", w.Addr())
@@ -104,7 +104,7 @@ func TestANeighbourCannotTakeAllMemory(t *testing.T) {
 	}
 }
 
-// TestSlowSendersAreCut: who sends nothing within the time of a window gets 408.
+// TestSlowSendersAreCut: a client that sends nothing within the time of a window gets 408.
 func TestSlowSendersAreCut(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -116,7 +116,7 @@ func TestSlowSendersAreCut(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsMakeRoom: however many are open, who sends a token gets in and stays.
+// TestSilentConnectionsMakeRoom: however many are open, a client that sends a token gets in and stays.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(o *Options) { o.Connections = 4 })
@@ -134,7 +134,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestWrongLinksAreLimited, and a right one is taken all the same.
+// TestWrongLinksAreLimited, and a valid one is accepted anyway.
 func TestWrongLinksAreLimited(t *testing.T) {
 	t.Parallel()
 	h := setupHits(t)

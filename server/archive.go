@@ -46,12 +46,12 @@ func (s *Server) archived() group {
 	}}
 }
 
-// archiveFor is how long browsers and proxies may show a page of the archive without asking again. So long it
-// may be seen after it was taken out.
+// archiveFor is how long browsers and proxies may show an archive page without asking again. For that long a
+// page may be seen after it was removed.
 const archiveFor = time.Minute
 
-// mailPolicy lets the html of a mail, which is somebody's, show styles and images. It runs no script, sends
-// no form and loads nothing else. As a sandbox it has an origin of its own, so it reads nothing of ours. Its
+// mailPolicy lets an email's html, which somebody else wrote, show styles and images. It runs no script,
+// sends no form and loads nothing else. As a sandbox it has its own origin, so it reads nothing of ours. Its
 // links work.
 const mailPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; " +
 	"img-src http: https: data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; " +
@@ -63,11 +63,11 @@ type archiveView struct {
 	Title   string
 	Text    []string
 	NoIndex bool
-	List    *audience.List // nil: there is none
+	List    *audience.List // nil if there is none
 	Rows    []newsletter.ArchiveRow
-	Newer   string // URL of the page before; empty: this is the first
+	Newer   string // URL of the page before; empty on the first
 	Older   string
-	Words   string // of a mail without html
+	Words   string // an email's text, if it has no html
 	Sent    time.Time
 	Up      string // relative path to the page of the list, where it is not this one
 }
@@ -150,7 +150,7 @@ func titled(page, title string) string {
 	return page[:into] + "<title>" + html.EscapeString(title) + "</title>" + page[into:]
 }
 
-// page writes a page in our own words.
+// page writes a page with our own texts.
 func (a archiveRoutes) page(c echo.Context, kind string, v archiveView) error {
 	a.views.WithLabelValues(kind).Inc()
 	body, err := a.pages.render("archive.html", v)

@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/server/peers"
 )
 
-// Memory is taken in steps, and not at all for the first bytes: most bodies are short.
+// Memory is reserved in steps, and not at all for the first bytes: most bodies are short.
 const (
 	freeBytes  = 8 << 10
 	memoryStep = 64 << 10
@@ -27,7 +27,7 @@ type arrival struct {
 	control *http.ResponseController
 	window  peers.Window
 	got     int64
-	paid    int64 // bytes for which there is memory: that of a buffer that grows as by grow
+	paid    int64 // bytes for which there is memory, as for a buffer that grows like grow
 	most    int64 // bytes of the body, as declared
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/postroom/postroom/server/peers"
 )
 
-// audited is what the audit log gets of a route. Every route that is no GET says it.
+// audited is a route's part of the audit log. Every route except GET has one.
 type audited struct {
-	kind  string // of the objects that it changes, see api.AuditObject; empty: the route is not in the log
-	param string // of the path, with the id of the object; empty: the request or the answer has the id, or none
+	kind  string // kind of objects that it changes, see api.AuditObject; empty if the route is not in the log
+	param string // path parameter with the object's id; empty if request or answer have it, or none does
 	why   string // the route is not in the log
 }
 
@@ -50,7 +50,7 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	}
 	if of, ok := in.(inAccount); ok {
 		ch.Object.ID, ch.Object.Account = of.object(grant.Account)
-		if r.audited.kind == "subscriber" { // the log gets who was changed by id: its entries can't be erased
+		if r.audited.kind == "subscriber" { // the log gets the changed subscriber's id: its entries can't be erased
 			ch.Asked = nil
 			ch.Object.ID = subscriberID(c.Request().Context(), s.parts.Audience, ch.Object.Account, ch.Object.ID)
 		}
@@ -65,7 +65,7 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	return ch
 }
 
-// inAccount are the inputs of changes of objects that are unique in an account only.
+// inAccount are the inputs for objects that are unique in an account only.
 type inAccount interface {
 	object(bound string) (id, account string)
 }
@@ -75,7 +75,7 @@ type namesPeople interface{ namesPeople() }
 
 // noteRefusal counts a request that was refused for its caller. An unauthenticated client has no grant.
 func (s *Server) noteRefusal(c echo.Context, r route, grant *access.Grant, err error) {
-	if s.parts.Audit == nil { // of a monitor
+	if s.parts.Audit == nil { // it is a monitor
 		return
 	}
 	kind := fault.KindOf(err)
@@ -130,7 +130,7 @@ func Look(p Parts) audit.Look {
 	}
 }
 
-// messageState is what the audit log compares of a message: not its content.
+// messageState is what the audit log compares in a message: not its content.
 type messageState struct {
 	Account     string            `json:"account"`
 	Status      api.MessageStatus `json:"status"`

@@ -40,7 +40,7 @@ func TestEveryRouteSaysWhetherItIsAudited(t *testing.T) {
 	}
 }
 
-// TestEveryChangeHasItsEntry calls every route that changes something: one entry each, with who and what.
+// TestEveryChangeHasItsEntry calls every route that changes something: one entry each, with actor and object.
 func TestEveryChangeHasItsEntry(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -91,7 +91,7 @@ func TestEveryChangeHasItsEntry(t *testing.T) {
 	}
 }
 
-// TestEntriesShowBeforeAndAfter: of records, with secrets masked.
+// TestEntriesShowBeforeAndAfter: for records, with secrets masked.
 func TestEntriesShowBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

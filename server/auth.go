@@ -25,10 +25,10 @@ func grantOf(ctx context.Context) *access.Grant {
 	return g
 }
 
-// boundTo returns the account that the caller is restricted to; empty: none.
+// boundTo returns the account that the caller is restricted to; empty if none.
 func boundTo(ctx context.Context) string { return grantOf(ctx).Account }
 
-// guard admits callers whose token or session has the right to a route. Who is refused is in the audit log.
+// guard admits callers whose token or session has the right to a route. A refused caller is in the audit log.
 func (s *Server) guard(r route) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.right.public {
@@ -119,7 +119,7 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	return s.parts.Access.Session(r.Context(), cookie.Value, remote, time.Now())
 }
 
-// tokenOf returns the access token of a request: a Bearer token (RFC 6750), or that of the query, as with
+// tokenOf returns a request's access token: a Bearer token (RFC 6750), or one in the query, as with
 // EmailEngine, where addresses end up in logs, histories and links.
 func tokenOf(r *http.Request) (token string, inQuery bool) {
 	if scheme, token, ok := strings.Cut(r.Header.Get(echo.HeaderAuthorization), " "); ok &&

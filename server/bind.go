@@ -19,12 +19,12 @@ import (
 // the field Body. If Body is a pointer, a request may have no body. Each route has one.
 type inputType struct {
 	params   []param
-	body     shape // nil: there is no body, or it is a mail
+	body     shape // nil if there is no body, or it is a mail
 	mail     bool  // the body is a mail
 	optional bool  // a request may have no body
 	index    []int // of Body
 	queries  []string
-	query    []int // of the whole query, whose names the handler checks; nil: it gets none
+	query    []int // parameters of the whole query, whose names the handler checks; nil if it gets none
 	account  bool  // the account may be in the query, the body, or both
 }
 
@@ -36,8 +36,8 @@ type param struct {
 	bounds   bounds
 }
 
-// inputOf returns the inputType of a struct. What isn't paged takes no parameters that choose a page. A wrong
-// tag is a programmer's error: it panics when the routes are made.
+// inputOf returns the inputType of a struct. An input that isn't paged takes no parameters that choose a
+// page. A wrong tag is a programmer's error: it panics when the routes are made.
 func inputOf(t reflect.Type, paged bool) inputType {
 	in := inputType{queries: []string{"access_token"}}
 	for _, f := range reflect.VisibleFields(t) {
@@ -70,8 +70,8 @@ func inputOf(t reflect.Type, paged bool) inputType {
 	return in
 }
 
-// bind fills an input from a request. m is the memory reserved for the body. The error has the faults of both
-// query and body.
+// bind fills an input from a request. m is the memory reserved for the body. The error has the invalid fields
+// of both query and body.
 func (t inputType) bind(c echo.Context, m *capacity, limit int64, into reflect.Value) error {
 	query, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
@@ -129,7 +129,7 @@ func (t inputType) bind(c echo.Context, m *capacity, limit int64, into reflect.V
 	return fault.InvalidFields(append(d.faults, faults...))
 }
 
-// oneAccount sets the account of a body that names none to that of the query. It refuses two that differ.
+// oneAccount sets the account of a body without one to the query's. It refuses two that differ.
 func oneAccount(query, body reflect.Value) []fault.Field {
 	switch {
 	case body.String() == "":

@@ -32,7 +32,7 @@ const (
 // paceTime is the time over which the speed of a sender is measured, and its longest pause.
 const paceTime = 30 * time.Second
 
-// Bounds of the bodies of providers' webhooks. A provider has few requests under way at once.
+// Bounds of provider webhook bodies. A provider has few requests under way together.
 const (
 	publicBodies   = 256 // at once
 	publicOfSender = 16  // at once of one address
@@ -65,8 +65,8 @@ type capacity struct {
 	slot   bool // one of bodyMemory.slots is held
 }
 
-// begin begins the body of a client with a token. Its memory is shared by accounts: that of a bound token is
-// its account, any other token counts by itself.
+// begin begins the body of a client with a token. Accounts share its memory: a bound token counts as its
+// account, any other token on its own.
 func (b *bodyMemory) begin(c echo.Context, limit int64) (*capacity, error) {
 	g := grantOf(c.Request().Context())
 	owner := "token " + g.TokenID + g.Person
@@ -100,9 +100,9 @@ func (b *bodyMemory) busy(c echo.Context, err error) error {
 	return busy
 }
 
-// acquire waits until one of the slots is free, of which each processor has one. The work on a body takes
-// memory of up to two and a half times its size (files decoded, the message composed and compressed). More
-// bodies than processors would all be slower.
+// acquire waits until a slot is free; each processor has one. The work on a body takes memory of up to two
+// and a half times its size (files decoded, the message composed and compressed). More bodies than processors
+// would all be slower.
 func (m *capacity) acquire(ctx context.Context) error {
 	if m == nil || !m.large || m.slot {
 		return nil

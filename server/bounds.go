@@ -51,7 +51,7 @@ func (b bounds) ofElements() bounds {
 	return b
 }
 
-// ofString returns the faults of a string, worded as by EmailEngine.
+// ofString returns a string's errors, worded as by EmailEngine.
 func (b bounds) ofString(s string) (faults []string) {
 	if len(b.enum) > 0 && !slices.Contains(b.enum, s) {
 		return []string{"must be one of [" + strings.Join(b.enum, ", ") + "]"}
@@ -71,7 +71,7 @@ func (b bounds) ofString(s string) (faults []string) {
 	return faults
 }
 
-// ofNumber returns the faults of a number. A float64 holds all bounds exactly.
+// ofNumber returns a number's errors. A float64 holds all bounds exactly.
 func (b bounds) ofNumber(x float64) (faults []string) {
 	if b.minimum != nil && x < float64(*b.minimum) {
 		faults = append(faults, "must be greater than or equal to "+strconv.Itoa(*b.minimum))

@@ -101,7 +101,7 @@ func (r campaignRoutes) campaignStats(ctx context.Context, in *campaignStatsInpu
 	return r.campaigns.Stats(ctx, boundTo(ctx), in.Campaign, in.Run)
 }
 
-// liveStats has a last event when nothing more happens by itself, or the process is about to end.
+// liveStats has a last event when nothing more happens automatically, or the process is about to end.
 func (r campaignRoutes) liveStats(_ context.Context, in *campaignStatsInput) (live, error) {
 	return live{func(ctx context.Context) (any, bool, error) {
 		stats, err := r.campaigns.Stats(ctx, boundTo(ctx), in.Campaign, in.Run)
@@ -109,7 +109,7 @@ func (r campaignRoutes) liveStats(_ context.Context, in *campaignStatsInput) (li
 	}}, nil
 }
 
-// campaignState is what the audit log compares of a campaign: not its numbers, which change by themselves.
+// campaignState is what the audit log compares in a campaign: not its numbers, which always change.
 type campaignState struct {
 	api.Campaign
 	State   string     `json:"state"`
@@ -118,7 +118,7 @@ type campaignState struct {
 	Version int        `json:"version"`
 }
 
-// campaignSeen returns what the audit log compares of a campaign; nil: there is none.
+// campaignSeen returns what the audit log compares of a campaign; nil if there is none.
 func campaignSeen(ctx context.Context, all *newsletter.Campaigns, id string) (any, error) {
 	c, err := all.Get(ctx, "", id)
 	return found(campaignState{c.Campaign, c.State, c.Run, c.At, c.Version}, err)

@@ -22,8 +22,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// setupCampaigns is a server that sends campaigns of the accounts acme and other to a relay. Of each account
-// there is a token of the scope campaigns: acme-campaigns and other-campaigns.
+// setupCampaigns is a server that sends the accounts acme's and other's campaigns to a relay. Each account
+// has a token with the scope campaigns: acme-campaigns and other-campaigns.
 func setupCampaigns(t *testing.T, relay *testsmtp.Server) *world {
 	t.Helper()
 	p, public := newParts(t), func() string { return "https://mail.example.com" }
@@ -248,7 +248,7 @@ func TestCampaignStatsLive(t *testing.T) {
 	}
 }
 
-// TestTheAuditLogHasNoRecipients: of tests and settled people it has the campaign, and no address.
+// TestTheAuditLogHasNoRecipients: for tests and settled people it has the campaign, and no address.
 func TestTheAuditLogHasNoRecipients(t *testing.T) {
 	t.Parallel()
 	w, ctx := setupCampaigns(t, testsmtp.Start(t, testsmtp.Options{})), t.Context()

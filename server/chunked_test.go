@@ -10,7 +10,7 @@ import (
 )
 
 // TestAChunkedBodyEndsTheConnection: a request with Content-Length and Transfer-Encoding is read by the
-// latter, and what stands behind its end is no second request (RFC 9112, section 6.1).
+// latter, and data after its end isn't a second request (RFC 9112, section 6.1).
 func TestAChunkedBodyEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/smtpsend/replies"
 )
 
-// knownReason refuses a reason that no explanation has. Empty: none was given.
+// knownReason refuses a reason that no explanation has. Empty if none was given.
 func knownReason(reason string) error {
 	if reason != "" && !replies.Known(reason) {
 		return invalid("reason", "is not known; GET /v1/dead-letters/reasons lists the reasons of the dead letters")
@@ -16,7 +16,7 @@ func knownReason(reason string) error {
 	return nil
 }
 
-// deadLetters returns the query of the outbox for dead letters. A bound token sees those of its account.
+// deadLetters returns the outbox query for dead letters. A bound token sees its account's.
 func deadLetters(ctx context.Context, in api.DeadLetterFilter) (api.OutboxQuery, error) {
 	account, err := ownAccount(ctx, in.Account)
 	return api.OutboxQuery{Account: account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}, err
@@ -67,14 +67,14 @@ func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInp
 	return m.box.Operations.Replay(ctx, in.QueueID, corrections)
 }
 
-// staysMine refuses corrections by which a bound token would send as another account.
+// staysMine refuses corrections that would make a bound token send as another account.
 func staysMine(ctx context.Context, c api.Corrections) error {
 	_, err := ownAccount(ctx, c.Account)
 	return err
 }
 
-// replayDeadLetters demands a filter, as cancelAll does. It refuses new recipients: nobody means the same
-// ones for many messages.
+// replayDeadLetters demands a filter, as cancelAll does. It refuses new recipients: no one means the same
+// recipients for many messages.
 func (m messageRoutes) replayDeadLetters(ctx context.Context, in *body[api.ReplayRequest]) (
 	api.ReplayAnswer, error) {
 	req := in.Body

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/internal/schedule"
 )
 
-// The fields of the form of digests. Each is followed by a dot and a category, but that of the zone.
+// The fields of the digest form. All but the zone are followed by a dot and a category.
 const (
 	digestMode    = "mode"
 	digestHour    = "hour"
@@ -31,15 +31,15 @@ var digestModes = []string{"immediate", "hourly", "daily", "weekly", "monthly", 
 // digestDays are the days of the week as forms name them.
 var digestDays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
 
-// digestNumbers are the fields that are numbers, with their bounds and the word for a wrong one.
+// digestNumbers are the number fields, with their bounds and the key of their error.
 var digestNumbers = map[string]struct {
 	least, most int
 	wrong       string
 }{digestHour: {0, 23, "wrongHour"}, digestMinute: {0, 59, "wrongMinute"}, digestDay: {1, 31, "wrongDay"}}
 
-// digestForm is what a reader sent: only fields that are there change something.
+// digestForm is a reader's form: only the fields in it change something.
 type digestForm struct {
-	recipient  string // empty: all of the address
+	recipient  string // empty means all of the address
 	tz         *string
 	categories map[string]map[string][]string // values by category and field
 }
@@ -70,12 +70,12 @@ func readDigestForm(values url.Values) (f digestForm, ok bool) {
 }
 
 type wrongField struct {
-	name string // of the field, as mode.comment; empty: text names it
-	word string // key of the text that says what it may be; empty: text
+	name string // the field's, as mode.comment; if empty, text names it
+	word string // key of the text that says what it may be; empty if text does
 	text string
 }
 
-// apply returns the reader after a form, and what it changes of it. If a field is wrong, it is left as it is.
+// apply returns the reader after a form, and the form's changes. A wrong field is left as it is.
 func (f digestForm) apply(r digest.Reader) (digest.Reader, api.DigestRecipientRequest, []wrongField) {
 	var wrong []wrongField
 	req := api.DigestRecipientRequest{Preferences: map[string]*api.DigestPreference{}}
@@ -93,7 +93,7 @@ func (f digestForm) apply(r digest.Reader) (digest.Reader, api.DigestRecipientRe
 	r.Choices = slices.Clone(r.Choices)
 	for _, category := range slices.Sorted(maps.Keys(f.categories)) {
 		i := slices.IndexFunc(r.Choices, func(c digest.Choice) bool { return c.Category == category })
-		if i < 0 { // a category that the reader had nothing of yet has what the others have
+		if i < 0 { // a category that is new to the reader has what the others have
 			i = len(r.Choices) - 1
 			one := others
 			one.Category, one.Title = category, digest.Readable(category)
@@ -109,7 +109,7 @@ func (f digestForm) apply(r digest.Reader) (digest.Reader, api.DigestRecipientRe
 	if req.Preferences[others.Category] == nil {
 		return r, req, wrong
 	}
-	for _, c := range r.Choices { // what was sent unchanged must not follow the change of all others
+	for _, c := range r.Choices { // choices that were sent unchanged must not follow the change of all others
 		if p := needed(c.Preference); f.categories[c.Category] != nil {
 			req.Preferences[c.Category] = &p
 		}

@@ -30,7 +30,7 @@ type digestWrong struct{ ID, Name, Text string }
 
 // digestReaderView is the form of one recipient.
 type digestReaderView struct {
-	Name, Recipient string // empty: it is the only one
+	Name, Recipient string // empty if it is the only one
 	TZ              string
 	Zone            digestField
 	Rows            []digestRow
@@ -43,7 +43,7 @@ type digestRow struct {
 
 type digestField struct {
 	ID, Name, Label string
-	Wrong           string // id of the text that says what is wrong; empty: nothing is
+	Wrong           string // id of the error's text; empty if nothing is wrong
 	Options         []digestOption
 }
 
@@ -121,7 +121,7 @@ func refusedBy(err error) []wrongField {
 	return wrong
 }
 
-// stopped returns recipients whose mail is stopped: only what is required still comes.
+// stopped returns recipients whose mail is stopped: only required mail still comes.
 func stopped(all []digest.Reader) []digest.Reader {
 	all = slices.Clone(all)
 	for i := range all {
@@ -144,7 +144,7 @@ func wantAny(all []digest.Reader) bool {
 	})
 }
 
-// digestsOf returns the part of a page about digests; nil: the address has none.
+// digestsOf returns a page's part about digests, or nil if the address has none.
 func (p publicVisit) digestsOf(all []digest.Reader, wrong []wrongField) *digestView {
 	if len(all) == 0 {
 		return nil
@@ -223,7 +223,7 @@ func (p publicVisit) digestReader(n int, r digest.Reader, wrong []wrongField,
 	return form
 }
 
-// aMonday is some Monday, whose name and that of the days after it are shown.
+// aMonday is some Monday, for the names of weekdays.
 var aMonday = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // modeOptions returns the modes of a category: not off if it is required, custom only where it is chosen.

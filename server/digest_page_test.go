@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// setupDigests is setupRecipients with a reader of digests of account shop, and two kinds. One of them is
+// setupDigests is setupRecipients with a digest reader in account shop, and two kinds. One of them is
 // required.
 func setupDigests(t *testing.T) *recipients {
 	t.Helper()
@@ -152,8 +152,8 @@ func TestWrongChoicesAreNamedAndChangeNothing(t *testing.T) {
 	}
 }
 
-// TestAWeeklyDigestNeedsADay: unticking all days is told at the field, and changes nothing. Browsers send
-// nothing for a box that is not ticked, but the form has an empty field besides.
+// TestAWeeklyDigestNeedsADay: unticking all days shows an error at the field, and changes nothing. Browsers
+// send nothing for a box that is not ticked, but the form also has an empty field.
 func TestAWeeklyDigestNeedsADay(t *testing.T) {
 	t.Parallel()
 	r := setupDigests(t)

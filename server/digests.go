@@ -34,8 +34,8 @@ type takeDigestEventsInput struct {
 	Body digestEventsRequest
 }
 
-// takeDigestEvents hands an event that can't be read on as an empty one, which is refused like any other that
-// is wrong, and answers it with the faults of its reading.
+// takeDigestEvents passes an unreadable event on as an empty one, which is refused like any other invalid
+// event. The answer has the errors of its reading.
 func (r digestRoutes) takeDigestEvents(ctx context.Context, in *takeDigestEventsInput) (
 	none api.DigestEventsAnswer, _ error) {
 	req := api.DigestEventsRequest{Account: in.Body.Account, DigestEvent: in.Body.DigestEvent}
@@ -64,7 +64,7 @@ func (r digestRoutes) takeDigestEvents(ctx context.Context, in *takeDigestEvents
 
 func refusedEvent(faults []fault.Field) api.DigestEventResult {
 	for i := range faults {
-		faults[i].Key = cmp.Or(faults[i].Key, "events") // the event is no object
+		faults[i].Key = cmp.Or(faults[i].Key, "events") // the event isn't an object
 	}
 	err := fault.InvalidFields(faults)
 	row := api.DigestEventResult{StatusCode: api.StatusOf(fault.KindOf(err)), Error: err.Error()}
@@ -180,7 +180,7 @@ func unnamed(recipient string) string {
 	return recipient
 }
 
-// readerState is what the audit log compares of a recipient of digests: nothing that names a person.
+// readerState is what the audit log compares in a digest recipient: nothing that names a person.
 type readerState struct {
 	Preferences api.DigestPreferences `json:"preferences"`
 	Quiet       []api.DigestQuiet     `json:"quiet"`
@@ -188,14 +188,14 @@ type readerState struct {
 	Version     int                   `json:"version"`
 }
 
-// digestRunState is what the audit log compares of a run.
+// digestRunState is what the audit log compares in a run.
 type digestRunState struct {
 	State   string `json:"state"`
 	Reason  string `json:"reason,omitempty"`
 	Account string `json:"account"`
 }
 
-// digestSeen returns what the audit log compares of an object of digests; nil: there is none.
+// digestSeen returns what the audit log compares in a digest object, or nil if there is none.
 func digestSeen(ctx context.Context, all *digest.Digests, o api.AuditObject) (any, error) {
 	of := api.DigestAccount{Account: o.Account}
 	switch o.Kind {

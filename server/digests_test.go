@@ -167,7 +167,7 @@ func TestDigestNamesMayHaveAnyCharacter(t *testing.T) {
 	}
 }
 
-// TestOneBadEventOfABatch is answered by itself.
+// TestOneBadEventOfABatch has a separate answer.
 func TestOneBadEventOfABatch(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -298,7 +298,7 @@ func TestDigestEventsThatCantBeTaken(t *testing.T) {
 	}
 }
 
-// TestRecipientsOfOtherAccountsAreNotThere, and who may send may hand in events, and nothing else.
+// TestRecipientsOfOtherAccountsAreNotThere, and tokens that may send may submit events, and nothing else.
 func TestRecipientsOfOtherAccountsAreNotThere(t *testing.T) {
 	t.Parallel()
 	w, ctx := setup(t), t.Context()
@@ -337,7 +337,7 @@ func TestRecipientsOfOtherAccountsAreNotThere(t *testing.T) {
 	}
 }
 
-// TestTheQueueOfDigests is paused and resumed like others, and counts what waits.
+// TestTheQueueOfDigests is paused and resumed like others, and counts waiting tasks.
 func TestTheQueueOfDigests(t *testing.T) {
 	t.Parallel()
 	w, ctx := setup(t), t.Context()

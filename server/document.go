@@ -15,7 +15,7 @@ import (
 // Bounds of hostile documents.
 const (
 	maxDepth  = 64  // nesting; types of package api nest 5 deep, metadata may nest deeper
-	maxFaults = 100 // faults in one answer, so that it is not larger than the request
+	maxFaults = 100 // errors in one answer, so that it is not larger than the request
 )
 
 // document is a JSON text (RFC 8259) that is read once, from start to end. It accepts what encoding/json
@@ -23,7 +23,7 @@ const (
 // reads return nothing, so that readers need not check each step.
 type document struct {
 	json   *jsontext.Decoder
-	feed   *feed // the body, if it is large; nil: the text is in memory
+	feed   *feed // the body, if it is large; nil if the text is in memory
 	empty  bool  // the text has no octet
 	bad    bool
 	cut    bool   // bad because of enough
@@ -41,14 +41,14 @@ func newDocument(text []byte) document {
 	return document{json: newDecoder(bytes.NewBuffer(text)), empty: len(text) == 0}
 }
 
-// newDecoder returns a decoder that leaves some checks to document. A repeated key is a fault of its field,
-// and does not end the reading. Method value refuses invalid UTF-8. Half of a surrogate pair becomes U+FFFD,
-// as in encoding/json.
+// newDecoder returns a decoder that leaves some checks to document. A repeated key is its field's error, and
+// does not end the reading. Method value refuses invalid UTF-8. Half of a surrogate pair becomes U+FFFD, as
+// in encoding/json.
 func newDecoder(r io.Reader) *jsontext.Decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// fault notes a fault of the value at the current position.
+// fault notes an error about the value at the current position.
 func (d *document) fault(what string) {
 	if len(d.faults) < maxFaults {
 		d.faults = append(d.faults, wrong(d.here(), what))

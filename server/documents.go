@@ -9,7 +9,7 @@ import (
 
 type documentRoutes struct{ documents *search.Documents }
 
-// searchDocuments searches all messages, or those of the account that a token is bound to.
+// searchDocuments searches all messages, or the account's that a token is bound to.
 func (d documentRoutes) searchDocuments(ctx context.Context, in *api.DocumentQuery) (api.DocumentPage,
 	error) {
 	in.Account = boundTo(ctx)

@@ -18,9 +18,9 @@ var recordedExamples []byte
 // example is a request and its answer.
 type example struct {
 	Operation string          `json:"operation"`
-	Params    map[string]any  `json:"params"` // of the path and the query
+	Params    map[string]any  `json:"params"` // in the path and the query
 	Type      string          `json:"type"`   // media type of the body
-	Body      json.RawMessage `json:"body"`   // of other types than JSON: a string
+	Body      json.RawMessage `json:"body"`   // if it isn't JSON: a string
 	Status    int             `json:"status"`
 	Media     string          `json:"media"` // media type of the answer
 	Answer    json.RawMessage `json:"answer"`

@@ -18,11 +18,11 @@ const (
 // errLong stops a decoder whose buffer has become as long as a longValue.
 var errLong = errors.New("a long value")
 
-// feed is a large body that is decoded while it arrives. So the text of a mail merge of 10,000 entries is
-// never in memory beside the decoded entries.
+// feed is a large body that is decoded while it arrives. So a mail merge's text of 10,000 entries is never in
+// memory together with the decoded entries.
 type feed struct {
 	body    io.Reader
-	size    int64        // declared length of the body; negative: unknown
+	size    int64        // declared length of the body; negative if unknown
 	most    int64        // longValue, or less in tests
 	acquire func() error // called when all of a body with a long value was read; see capacity.acquire
 	read    int64        // octets read so far
@@ -89,8 +89,8 @@ func (d *document) gathered() bool {
 	return err == nil
 }
 
-// opened returns a text that brings a new decoder to the position of the current one: the open brackets, and
-// in the innermost a name or a value if a colon or a comma is next.
+// opened returns a text that brings a new decoder to the current decoder's position. It has the open
+// brackets, and in the innermost a name or a value if a colon or a comma is next.
 func (d *document) opened() []byte {
 	var text []byte
 	for i := 1; i <= d.json.StackDepth(); i++ {

@@ -105,7 +105,7 @@ func TestLongValuesAreReadAsAWhole(t *testing.T) {
 	}
 }
 
-// TestBodyThatBreaksOff: what was read so far is no reason to speak of bad JSON.
+// TestBodyThatBreaksOff: the part that was read isn't reported as bad JSON.
 func TestBodyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("cut")
@@ -129,7 +129,7 @@ func mergeOf(entries, params int) string {
 	return b.String()
 }
 
-// TestMergeIsNotHeldAsText: of 20 MB of entries there is one copy, beside a window.
+// TestMergeIsNotHeldAsText: 20 MB of entries are in memory once, plus a window.
 func TestMergeIsNotHeldAsText(t *testing.T) {
 	body := mergeOf(10_000, 2_000)
 	var before, after runtime.MemStats

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/server/settings"
 )
 
-// feedbackRoutes take in reports about mail that a relay has accepted.
+// feedbackRoutes accept reports about mail that a relay has accepted.
 type feedbackRoutes struct {
 	feedback *feedback.Feedback
 	bounces  *feedback.Bounces
@@ -57,7 +57,7 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, receipt)
 }
 
-// hookExists answers HEAD, by which Mandrill looks for a webhook before it says with which key it signs.
+// hookExists answers HEAD: Mandrill looks for a webhook before it says with which key it signs.
 func hookExists(path string) route {
 	found := plainPost(path, func(c echo.Context) error { return c.NoContent(http.StatusOK) })
 	found.method = http.MethodHead

@@ -28,7 +28,7 @@ type providerImportInput struct {
 	optionalBody[api.ProviderImportStart]
 }
 
-// providerImportStarted is an import that goes on after the answer.
+// providerImportStarted is an import that continues after the answer.
 type providerImportStarted struct{ api.ProviderImport }
 
 func (providerImportStarted) status() int { return http.StatusAccepted }

@@ -8,7 +8,7 @@ import (
 )
 
 // Most handlers only pass parts of the request to a function that answers it. The functions below return such
-// handlers. bound is the account that the token is bound to; empty: the token reaches all accounts.
+// handlers. bound is the account that the token is bound to; if empty, the token reaches all accounts.
 
 // named is an input whose path has the id of an object.
 type named interface{ id() string }

@@ -96,7 +96,7 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 }
 
-// TestHugeBodyIsRefusedUnread announces 200 MB and sends none of it: the answer comes all the same, and the
+// TestHugeBodyIsRefusedUnread announces 200 MB and sends none of it: the answer comes anyway, and the
 // connection ends.
 func TestHugeBodyIsRefusedUnread(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ type instanceRoutes struct {
 }
 
 // getHealth answers as long as the process can: a supervisor restarts a process that does not. An unreachable
-// Redis is no reason for a restart.
+// Redis is not a reason for a restart.
 func (i instanceRoutes) getHealth(context.Context, *noInput) (api.Health, error) {
 	return api.Health{Success: true}, nil
 }

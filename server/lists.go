@@ -2,7 +2,7 @@ package server
 
 import "github.com/postroom/postroom/api"
 
-// listMailBody is the size limit of bodies with a list: two mails of 512 kB, and what JSON adds to them.
+// listMailBody is the size limit of bodies with a list: two emails of 512 kB, and what JSON adds to them.
 const listMailBody = 4 << 20
 
 type listInput struct {

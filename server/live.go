@@ -16,7 +16,7 @@ import (
 const (
 	// liveEvery is the time between two events.
 	liveEvery = time.Second
-	// liveTime is after how long an answer of events ends. Browsers ask again by themselves, and the token is
+	// liveTime is how long an answer with events lasts. Browsers automatically ask again, and the token is
 	// checked again.
 	liveTime = 10 * time.Minute
 )
@@ -31,7 +31,7 @@ type live struct {
 	next func(ctx context.Context) (value any, more bool, err error)
 }
 
-// send writes the events. An error before the first one is answered.
+// send writes the events. An error before the first event is answered.
 func (l live) send(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), liveTime)
 	defer cancel()
@@ -57,7 +57,7 @@ func (l live) send(c echo.Context) error {
 	}
 }
 
-// writeEvent writes an event at once. A client that does not read it in time is cut off.
+// writeEvent writes an event immediately. A client that does not read it in time is cut off.
 func writeEvent(c echo.Context, control *http.ResponseController, data []byte) error {
 	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // cannot fail, see arrival.extend
 	if h := c.Response().Header(); h.Get(echo.HeaderContentType) == "" {

@@ -65,11 +65,11 @@ func (w *world) operations(t *testing.T) []route {
 // identity is somebody who calls a route.
 type identity struct {
 	token string
-	grant *access.Grant // nil: 401
+	grant *access.Grant // defaults to 401
 }
 
 // identities makes a token of every kind: none, wrong, expired, each scope, each scope bound to acme and to
-// other; and persons of every role, bound to acme and to other too.
+// other. It also makes people with every role, bound to acme and to other too.
 func (w *world) identities(t *testing.T) []identity {
 	t.Helper()
 	ended := time.Now().Add(-time.Minute)
@@ -162,7 +162,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// refusal returns the status for who may not call a route; 0: they may.
+// refusal returns the status for callers that may not call a route; 0 if they may.
 func refusal(r route, g *access.Grant) int {
 	switch {
 	case g == nil:

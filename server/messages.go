@@ -20,7 +20,7 @@ func (m messageRoutes) listMessages(ctx context.Context, in *api.LogQuery) (_ ap
 	return m.box.Reader.Messages(ctx, *in)
 }
 
-// getRates answers counters of mail. A bound token gets those of its account.
+// getRates returns mail counters. A bound token gets its account's.
 func (m messageRoutes) getRates(ctx context.Context, in *api.RatesQuery) (_ api.Rates, err error) {
 	if in.Account, err = ownAccount(ctx, in.Account); err != nil {
 		return api.Rates{}, err
@@ -110,8 +110,8 @@ func (m messageRoutes) mineLogged(ctx context.Context, id string) error {
 	return logged(m.mine(ctx, id))
 }
 
-// logged gives each NotFound the same text, so that messages that never existed, expired ones and those of
-// other accounts look the same.
+// logged gives each NotFound the same text, so that messages that never existed, expired messages and other
+// accounts' messages look the same.
 func logged(err error) error {
 	if !fault.Is(err, fault.NotFound) {
 		return err

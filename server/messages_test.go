@@ -93,7 +93,7 @@ func TestAnUnknownMessageReadsTheSame(t *testing.T) {
 	}
 }
 
-// TestAMessageIsTakenApart for as long as its content is stored: that of a dead letter too.
+// TestAMessageIsTakenApart for as long as its content is stored, even as a dead letter.
 func TestAMessageIsTakenApart(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -259,7 +259,7 @@ func TestReplayTakesCorrections(t *testing.T) {
 }
 
 // TestDeadLettersByReason are counted, listed and replayed by the reason of their explanation. A bound token
-// sees those of its account.
+// sees its account's.
 func TestDeadLettersByReason(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -84,7 +84,7 @@ func maskQuery(raw string) string {
 			query.Set(name, "***")
 		}
 	}
-	if query.Has("code") && query.Has("state") { // of a login at another issuer
+	if query.Has("code") && query.Has("state") { // after a login at another issuer
 		query.Set("code", "***")
 	}
 	return query.Encode()

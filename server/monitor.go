@@ -15,9 +15,9 @@ import (
 // NewMonitor returns a Server for /health, /ready, /metrics and /debug/pprof only. It is for processes
 // without an API, and to keep metrics off the port of an API. As with New, it listens already.
 //
-// /health and /ready need no token: supervisors and load balancers have none, and the answers are no secret.
-// /metrics needs the scope metrics, because metrics name relays and show the amount of mail, and a firewall
-// may be misconfigured.
+// /health and /ready need no token: supervisors and load balancers have none, and the answers aren't secret.
+// /metrics needs the scope metrics: metrics name relays and show the amount of mail, and a firewall may be
+// misconfigured.
 //
 // Its requests are not counted: there is a probe every second.
 func NewMonitor(access *access.Access, state State, o Options) (*Server, error) {

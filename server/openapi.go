@@ -21,7 +21,7 @@ const specVersion = "2.60.0"
 
 const schemaPrefix = "#/components/schemas/"
 
-// spec is the OpenAPI document. older is that of version 3.0, as JSON, for programs that know no 3.1.
+// spec is the OpenAPI document. older is version 3.0, as JSON, for programs without support for 3.1.
 type spec struct{ json, yaml, older []byte }
 
 const about = `Postroom sends mail: it stores each message, answers, and delivers it.
@@ -314,8 +314,8 @@ func tidy(s *huma.Schema) {
 	}
 }
 
-// allowNull adds null to the types of objects that may be null: those of takenByNull, pointers without
-// omitempty, and values of maps of pointers.
+// allowNull adds null to the types of objects that may be null: takenByNull's, pointers without omitempty,
+// and values of maps of pointers.
 func allowNull(s *huma.Schema, t reflect.Type) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return

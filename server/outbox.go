@@ -11,8 +11,8 @@ import (
 
 func pageSize(q api.PageQuery) int { return cmp.Or(q.PageSize, 20) }
 
-// ownAccount returns the account to search, given the one that the caller asked for; empty: all. For a bound
-// token that is its own account, and any other is refused.
+// ownAccount returns the account to search, given the one that the caller asked for; empty means all. For a
+// bound token that is its own account, and any other is refused.
 func ownAccount(ctx context.Context, asked string) (string, error) {
 	bound := boundTo(ctx)
 	switch {

@@ -31,10 +31,10 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// Parts are what the server answers from. All are required.
+// Parts are what the server needs. All are required.
 type Parts struct {
 	Outbox *outbox.Outbox
-	// Submit accepts a message. It is that of Outbox.Intake; tests replace it to make it fail.
+	// Submit accepts a message. It is Outbox.Intake's method; tests replace it to make it fail.
 	Submit func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
 
 	Accounts   *accounts.Accounts
@@ -82,6 +82,6 @@ type State interface {
 	Checks(ctx context.Context) []api.Check
 	// Durability returns what the connected Redis can lose.
 	Durability(ctx context.Context) (api.Durability, error)
-	// Alerts lists what is wrong now, oldest first. With an error it returns what this process knows.
+	// Alerts lists the current problems, oldest first. With an error it returns what this process knows.
 	Alerts(ctx context.Context) ([]api.Alert, error)
 }

@@ -68,7 +68,7 @@ type parts struct {
 	relay  *obligingRelay
 	index  *index
 	tokens map[string]string // by the name that a test has for them
-	// cookies of the sessions of persons, by the name of the person
+	// people's session cookies, by the name of the person
 	cookies map[string]string
 	submit  func(api.SubmitRequest) (api.SubmitAnswer, error) // instead of the outbox; nil: the outbox
 	checks  []api.Check
@@ -244,7 +244,7 @@ func (p *parts) session(t *testing.T, token string) string {
 	return cookie
 }
 
-// password is that of every person.
+// password is every person's.
 const password = "correct horse battery"
 
 // person makes a person who is logged in.
@@ -372,7 +372,7 @@ func (p *parts) campaign(t *testing.T, operation string) string {
 	return id
 }
 
-// reader makes a recipient of digests of the account acme for whom an event waits.
+// reader makes a digest recipient in account acme with a waiting event.
 func (p *parts) reader(t *testing.T) {
 	t.Helper()
 	p.account(t, "acme")
@@ -384,8 +384,8 @@ func (p *parts) reader(t *testing.T) {
 	}
 }
 
-// digestRun makes a run of digests of the account acme in a state, and returns its id. Nothing fails here,
-// because no worker runs.
+// digestRun makes a digest run of account acme in a state, and returns its id. Nothing fails here, because no
+// worker runs.
 func (p *parts) digestRun(t *testing.T, state string) string {
 	t.Helper()
 	p.reader(t)

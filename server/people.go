@@ -73,7 +73,7 @@ func (p peopleRoutes) changePassword(ctx context.Context, in *body[api.PasswordC
 	return p.renewed(ctx, p.people.ChangePassword(ctx, grantOf(ctx).Person, in.Body, time.Now()))
 }
 
-// renewed keeps the session of the request after a change that ended those of its person.
+// renewed keeps the request's session after a change that ended its person's sessions.
 func (p peopleRoutes) renewed(ctx context.Context, err error) (api.Me, error) {
 	if err == nil {
 		err = p.sessions.Renew(ctx, grantOf(ctx), time.Now())
@@ -109,7 +109,7 @@ func (p peopleRoutes) chooseAccount(ctx context.Context, in *body[api.AccountCho
 	return me, err
 }
 
-// sessionsOf returns whose sessions somebody may see and end; empty: everybody's.
+// sessionsOf returns whose sessions somebody may see and end; empty means everybody's.
 func sessionsOf(g *access.Grant) string {
 	if g.Allows(api.ScopeAdmin) {
 		return ""

@@ -73,7 +73,7 @@ func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 	return p
 }
 
-// labelled returns the text of a fault as EmailEngine has it: the field in quotes, then what it must be. A
+// labelled returns an error's text as EmailEngine has it: the field in quotes, then what it must be. A
 // message that is a sentence stays as it is.
 func labelled(f fault.Field) string {
 	if first, _ := utf8.DecodeRuneInString(f.Message); f.Key == "" || first == '"' || unicode.IsUpper(first) {
@@ -93,7 +93,7 @@ func (s *Server) setFaultHeaders(c echo.Context, e *fault.Error, err error, p *a
 		}
 		h.Set(echo.HeaderWWWAuthenticate, challenge)
 	case fault.Limited:
-		if p.TTL = seconds(e.RetryAfter); p.TTL > 0 { // else nobody knows
+		if p.TTL = seconds(e.RetryAfter); p.TTL > 0 { // otherwise the time is unknown
 			h.Set(echo.HeaderRetryAfter, strconv.Itoa(p.TTL))
 		}
 		if r, ok := errors.AsType[*access.RateExceeded](err); ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/server/peers"
 )
 
-// wrongProofs counts wrong tokens and signatures of public URLs. A right one is never refused, whatever else
-// its address sent: the address may be that of many people.
+// wrongProofs counts wrong tokens and signatures of public URLs. A valid one is never refused, whatever else
+// its address sent: many people may share the address.
 type wrongProofs struct {
 	*peers.Proofs
 	count *prometheus.CounterVec

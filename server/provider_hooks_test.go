@@ -159,7 +159,7 @@ func TestProvidersTellByTheirOwnIDs(t *testing.T) {
 	for _, row := range []struct {
 		name        provider.Name
 		host, reply string
-		messageID   string // of the message; empty: one of ours
+		messageID   string // the message's; empty for one of ours
 		payload     func(messageID string) any
 	}{
 		{provider.SES, "email-smtp.eu-west-1.amazonaws.com:587",

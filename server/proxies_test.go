@@ -30,12 +30,12 @@ var thisMachine = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 // way is how a proxy tells the address of its client.
 type way struct {
 	name   string
-	header string // of the request, before the address
+	header string // in the request, before the address
 	first  string // format of the first bytes of the connection, for the address
 	tls    bool
 }
 
-// transport returns a proxy that makes each request on a connection of its own.
+// transport returns a proxy that makes each request on a new connection.
 func (w way) transport(from string) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives: true,
@@ -49,8 +49,8 @@ func (w way) transport(from string) *http.Transport {
 		}}
 }
 
-// TestEverythingSeesTheClientBehindTheProxy has one proxy pass on two clients. Each part that uses an
-// address must see that of the client.
+// TestEverythingSeesTheClientBehindTheProxy has one proxy pass on two clients. Each part that uses an address
+// must see the client's.
 func TestEverythingSeesTheClientBehindTheProxy(t *testing.T) {
 	t.Parallel()
 	for _, via := range []way{
@@ -122,7 +122,7 @@ func (l *logs) hasLine(one, other string) bool {
 
 type asking func(from, method, path, token, body string, headers ...string) int
 
-// setup makes what the parts hand over go to h, and lets clients guess as often as by default.
+// setup makes the parts pass on their hits to h, and lets clients guess as often as by default.
 func (h *hits) setup(t *testing.T, p *parts) {
 	t.Helper()
 	h.ring = p.signed

@@ -53,7 +53,7 @@ func newPublicPages() (*publicPages, error) {
 		return nil, fmt.Errorf("template of the public pages: %w", err)
 	}
 	p.tags = slices.Sorted(maps.Keys(p.words))
-	slices.SortStableFunc(p.tags, func(a, _ string) int { // the first one is the default
+	slices.SortStableFunc(p.tags, func(a, _ string) int { // the first is the default
 		if a == "en" {
 			return -1
 		}

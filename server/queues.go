@@ -59,8 +59,8 @@ func (q queueRoutes) putQueue(ctx context.Context, in *putQueueInput) (api.Queue
 	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, err
 }
 
-// getStats returns counters. A bound token gets those of its account, without queues, alerts, and the numbers
-// of accounts, which are the instance's.
+// getStats returns counters. A bound token gets its account's, without queues, alerts, and the numbers of
+// accounts, which are the instance's.
 func (q queueRoutes) getStats(ctx context.Context, in *api.CounterQuery) (api.Stats, error) {
 	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{},
 		Go: runtime.Version(), Arch: runtime.GOARCH}

@@ -177,8 +177,8 @@ func TestCountsOfAnAccountBeginWhenItIsCreated(t *testing.T) {
 	}
 }
 
-// TestRealMailMerge: each entry is answered in its place, and its faults are worded as those of a request
-// are. A bound token merges as its own account and as no other.
+// TestRealMailMerge: each entry is answered in its place, and its errors are worded as in a single request. A
+// bound token merges as its own account and as no other.
 func TestRealMailMerge(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -243,7 +243,7 @@ func TestRealMailMerge(t *testing.T) {
 	}
 }
 
-// TestReplayOfRealDeadLetters refuses what can't be right, each in its own words.
+// TestReplayOfRealDeadLetters refuses what can't be right, each with a specific text.
 func TestReplayOfRealDeadLetters(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// TestRefusals holds each refusal that the server makes by itself: its status, its code, its fields.
+// TestRefusals checks each refusal that the server itself makes: its status, its code, its fields.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const to = `"to":{"address":"a@example.net"}`

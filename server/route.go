@@ -21,7 +21,7 @@ type route struct {
 	right        right
 	audited      audited
 	id, summary  string // for the OpenAPI document; empty id: not in it
-	limit        int64  // of the body, in bytes; 0: smallBody
+	limit        int64  // bytes of the body; 0 means smallBody
 	grows        bool   // it stores more than was there, and is refused while Redis has no memory for it
 	paged        bool   // the query may choose a page
 	long         bool   // the work grows with the outbox, so the answer has no deadline
@@ -30,15 +30,15 @@ type route struct {
 	bind         func(s *Server, r route) echo.HandlerFunc
 }
 
-// right is what a route demands of its caller.
+// right is what a route demands from its caller.
 type right struct {
 	public bool      // no token is needed
 	scope  api.Scope // what the token must be allowed to do
-	or     api.Scope // another scope that is as good; empty: none
+	or     api.Scope // another scope that is as good; empty if none
 	whole  bool      // tokens bound to an account are refused: it is about the whole instance
-	// the scope that a token bound to an account needs instead, because it cannot have scope; empty: scope
+	// the scope that a token bound to an account needs instead, because it cannot have scope; defaults to scope
 	bound api.Scope
-	// every person may, in a session of their own, whatever their role; others need scope, and empty: nobody
+	// every person may, in their own session, whatever their role; others need scope, if it is set
 	self bool
 }
 
@@ -51,7 +51,7 @@ func own(scope api.Scope) right { return right{scope: scope} }
 // readsLists routes read lists and segments: who makes campaigns of them may, too.
 func readsLists() right { return right{scope: api.ScopeLists, or: api.ScopeCampaigns} }
 
-// takesEvents routes take in what is mailed later: who may send may, too.
+// takesEvents routes accept events that are sent later: tokens that may send may use them, too.
 func takesEvents() right { return right{scope: api.ScopeDigests, or: api.ScopeSend} }
 
 // partly routes concern the whole instance. Their handlers answer bound tokens with the part of their
@@ -64,7 +64,7 @@ func whole(scope api.Scope) right { return right{scope: scope, whole: true} }
 // self routes concern the person of the session. Their handlers restrict it to that person.
 func self() right { return right{self: true} }
 
-// selfOr routes are self routes that also answer who has a scope for the whole instance.
+// selfOr routes are self routes that also admit a scope for the whole instance.
 func selfOr(scope api.Scope) right { return right{self: true, scope: scope, whole: true} }
 
 // noInput is the input of a handler that reads nothing from the request.
@@ -73,11 +73,11 @@ type noInput struct{}
 // file is an answer that is not JSON.
 type file struct {
 	ContentType string
-	Name        string // proposed to who saves it
+	Name        string // proposed when saving it
 	Content     []byte
 }
 
-// completer is an input that adds to a refusal the faults that only a package below can find.
+// completer is an input that adds errors to a refusal that only a package below can find.
 type completer interface {
 	complete(ctx context.Context, p *Parts, found *fault.Error)
 }
@@ -106,8 +106,8 @@ func large(limit int64, r route) route {
 	return r
 }
 
-// grows marks a route that stores more than was there. Routes that make room, stop mail or are an operator's
-// remedy are none.
+// grows marks a route that stores more than was there. It doesn't mark routes that make room, stop mail or
+// are an operator's remedy.
 func grows(r route) route {
 	r.grows = true
 	return r
@@ -128,7 +128,7 @@ var operations = sync.OnceValue(func() map[string]api.Operation {
 	return all
 })
 
-// on makes a route of the API of a typed handler. A route that is none of its operations is a programmer's
+// on makes an API route from a typed handler. A route that isn't one of its operations is a programmer's
 // error: it panics when the routes are made.
 func on[R ~string, I, O any](to R, r right, a audited, h handler[I, O]) route {
 	asked := strings.Fields(strings.TrimSuffix(string(to), "?")) // the third is a media type
@@ -167,7 +167,7 @@ func on[R ~string, I, O any](to R, r right, a audited, h handler[I, O]) route {
 	}
 }
 
-// completed adds the other faults of an input to a refusal that names fields.
+// completed adds an input's other errors to a refusal that names fields.
 func completed(ctx context.Context, p *Parts, in any, err error) error {
 	rest, ok := in.(completer)
 	if found, is := err.(*fault.Error); ok && is && len(found.Fields) > 0 {

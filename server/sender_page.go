@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/server/peers"
 )
 
-// senderPages are the public pages by which the owner of an address lets an account send as it. Their token
+// senderPages are the public pages on which the owner of an address lets an account send as it. Their token
 // is in the mail to that address.
 type senderPages struct {
 	proofs *senders.Proofs
@@ -39,7 +39,7 @@ func (p senderPages) ask(c echo.Context) error {
 	return p.pages.show(c, http.StatusOK, v)
 }
 
-// confirm handles the button. Its entries in the audit log are those of an unauthenticated client.
+// confirm handles the button. Its entries in the audit log are an unauthenticated client's.
 func (p senderPages) confirm(c echo.Context) error {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, requestBody)

@@ -37,35 +37,35 @@ const maxHeaderBytes = 32 << 10
 
 // Options configure a server. The zero value serves on 127.0.0.1:3000.
 type Options struct {
-	Listen  string // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
-	TLSCert string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
+	Listen  string // address to listen on, port 0 for any free one; defaults to 127.0.0.1:3000
+	TLSCert string // file of the certificate chain in PEM, read again when it changes; empty means no TLS
 	TLSKey  string // file of its key in PEM
-	// Proxies finds the address of each client; nil: no proxy is trusted
+	// Proxies finds the address of each client; nil means no proxy is trusted
 	Proxies *peers.Proxies
-	// ProxyProtocol makes Proxies send the PROXY protocol; false: nobody does
+	// ProxyProtocol says that Proxies send the PROXY protocol
 	ProxyProtocol bool
 	Version       string // of Postroom, for stats and the OpenAPI document; empty: "dev"
-	MaxMessage    int64  // bytes of a message, which bounds the body of a submit; 0: 25 MB
-	// bytes that the bodies of clients with a token may take together; more wait, then get 503; 0: 256 MB
+	MaxMessage    int64  // bytes of a message, which bounds the body of a submit; defaults to 25 MB
+	// bytes for all bodies of clients with a token together; more wait, then get 503; defaults to 256 MB
 	BodyMemory int64
-	// the same of providers' webhooks, which need no token; more get 503; 0: 32 MB
+	// the same of providers' webhooks, which need no token; more get 503; defaults to 32 MB
 	PublicBodyMemory int64
-	Connections      int // at once; beyond it, the oldest of those without a token is closed; 0: 4096
-	// connections of one address (IPv6: /64) at once that sent no valid token; 0: 256
+	Connections      int // maximum; beyond it, the oldest without a token is closed; defaults to 4096
+	// connections of one address (IPv6: /64) that sent no valid token; defaults to 256
 	ConnectionsPerAddress int
-	WrongProofs           int   // wrong proofs in public URLs by address and minute; more get 429; 0: 120
-	FormsPerMinute        int   // subscription forms of one address (IPv6: /64); more get 429; 0: any number
-	MinRate               int64 // bytes a second that a body must arrive with, over 30 s; 0: 4 kB
-	// how long Run answers after its context ended, submits with 503; 0: it stops listening immediately
+	WrongProofs           int   // wrong proofs in public URLs per address and minute; more get 429; default 120
+	FormsPerMinute        int   // subscription forms of one address (IPv6: /64); more get 429; 0 for any number
+	MinRate               int64 // bytes a second that a body must arrive with, over 30 s; defaults to 4 kB
+	// how long Run answers after its context ended, submits with 503; 0 if it stops listening immediately
 	Drain           time.Duration
-	Grace           time.Duration // timeout of the requests in progress at the end; 0: 10 s
+	Grace           time.Duration // timeout of the requests in progress at the end; defaults to 10 s
 	Metrics         *prometheus.Registry
-	HSTS            time.Duration     // that browsers remember to use TLS only; 0: they are not told
-	GetUnsubscribes bool              // an unsubscribe link unsubscribes; false: its page asks first
+	HSTS            time.Duration     // how long browsers remember to use TLS only; 0 sends no such header
+	GetUnsubscribes bool              // an unsubscribe link unsubscribes; otherwise its page asks first
 	MetricsApart    bool              // /metrics is served by NewMonitor only
-	Traces          *telemetry.Tracer // nil: no traces
-	Logger          *slog.Logger      // nil: nothing is logged
-	// settings that the process was started with; nil: they are not known
+	Traces          *telemetry.Tracer // nil means no traces
+	Logger          *slog.Logger      // nil if nothing is logged
+	// settings that the process was started with; nil if they are not known
 	Configuration []api.ConfiguredSetting
 }
 
@@ -233,7 +233,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.stop(ctx, web, failed)
 }
 
-// connContext keeps who is at the other end of a connection, and its pass.
+// connContext keeps the other end of a connection, and its pass.
 func connContext(ctx context.Context, conn net.Conn) context.Context {
 	return peers.PassContext(peers.ConnContext(ctx, conn), conn)
 }

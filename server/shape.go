@@ -200,7 +200,7 @@ func listShape(t reflect.Type, read shape, b bounds) shape {
 	}
 }
 
-// anyValue says that a single value may begin with anything but a bracket. A null is no value.
+// anyValue says that a single value may begin with anything but a bracket. A null is not a value.
 const anyValue jsontext.Kind = 0
 
 // oneOrMany reads a list, or a single value, which begins with first, as a list of one.
@@ -232,10 +232,10 @@ func renderShape() shape {
 	}
 }
 
-// mostRowFaults bounds the faults of one of many events.
+// mostRowFaults bounds the errors of one of many events.
 const mostRowFaults = 20
 
-// eventShape reads an event of several. Its faults are noted in it, and do not refuse the others.
+// eventShape reads one of several events. It notes the event's errors, which don't refuse the others.
 func eventShape() shape {
 	read := structShape(reflect.TypeFor[api.DigestEvent]())
 	return func(d *document, into reflect.Value) {
@@ -402,7 +402,7 @@ func readBase64(d *document, into reflect.Value) {
 	into.SetBytes(out[:n])
 }
 
-// expect reports whether the next value begins with first. If not, it notes the fault and skips the value.
+// expect reports whether the next value begins with first. If not, it notes the error and skips the value.
 func (d *document) expect(first jsontext.Kind, what string) bool {
 	if d.peek() == first {
 		return true

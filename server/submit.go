@@ -168,8 +168,8 @@ func (in *submitInput) settleKey() []fault.Field {
 	return nil
 }
 
-// complete adds the faults that only the outbox can find, by a dry run of the fields that were read. The
-// others keep their one fault: the outbox's fault about their absence is dropped.
+// complete adds the errors that only the outbox can find, by a dry run of the fields that were read. The
+// other fields keep their one error: the outbox's error about their absence is dropped.
 func (in *submitInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
 	in.completeAs(ctx, p, found, "")
 }
@@ -184,7 +184,7 @@ func (in *submitInput) completeAs(ctx context.Context, p *Parts, found *fault.Er
 		known[rootOf(f.Key)] = true
 	}
 	if known[""] || known["mailMerge"] {
-		return // the body is no object, or its recipients were not read
+		return // the body isn't an object, or its recipients were not read
 	}
 	more := in.settle(ctx, account)
 	if more == nil {

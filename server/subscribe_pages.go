@@ -34,7 +34,7 @@ type formList struct{ ID, Name, Description string }
 // confirmView is a button that confirms.
 type confirmView struct{ Token, Email, Names string }
 
-// view returns a page in the language of a visitor. Search engines are kept out of all but forms.
+// view returns a page in a visitor's language. Search engines are kept out, except from forms.
 func (s subscribeRoutes) view(c echo.Context, title string, texts ...string) subscribeView {
 	lang := s.pages.language(c.Request(), "")
 	w := s.pages.words[lang]
@@ -49,7 +49,7 @@ func (s subscribeRoutes) show(c echo.Context, status int, v subscribeView) error
 	return s.pages.write(c, status, "subscribe.html", v.NoIndex, v)
 }
 
-// showAsk shows the form of lists. wrong says what is wrong with what was sent in.
+// showAsk shows a form for lists. wrong is the error in the submitted form.
 func (s subscribeRoutes) showAsk(c echo.Context, status int, lists []*audience.List, in visitorForm,
 	wrong string) error {
 	v := s.view(c, "subscribe")
@@ -100,7 +100,7 @@ func retryAfter(c echo.Context, err error) {
 	}
 }
 
-// agreed is what the button of a page says that the visitor wants.
+// agreed returns what the visitor agrees to with a page's button.
 func (s subscribeRoutes) agreed(c echo.Context, found audience.Confirmation) string {
 	return s.view(c, "agree").Title + " " + found.Names()
 }

@@ -24,7 +24,7 @@ const (
 	// formBody is the size limit of a form: ten lists, an address and a name.
 	formBody = 16 << 10
 	// formTime is the least time of an answer to a form, which is longer than the work takes. So the time does
-	// not tell whether an address is known.
+	// not show whether an address is known.
 	formTime = 250 * time.Millisecond
 )
 
@@ -170,7 +170,7 @@ func (s subscribeRoutes) askConfirm(c echo.Context) error {
 	return s.showButton(c, found, token)
 }
 
-// postConfirm subscribes. The words that the visitor agreed to are those of the page.
+// postConfirm subscribes. The visitor agreed to the page's text.
 func (s subscribeRoutes) postConfirm(c echo.Context) error {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, formBody)

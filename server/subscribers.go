@@ -78,7 +78,7 @@ func (in *subscribeInput) object(bound string) (id, account string) {
 	return in.Subscriber, firstAccount(in.Body.Account, bound)
 }
 
-// subscriberID returns the id of a subscriber whom a request names by id or address; empty: there is none.
+// subscriberID returns the id of a subscriber that a request names by id or address, or "".
 func subscriberID(ctx context.Context, all *audience.Subscribers, account, name string) string {
 	if !strings.Contains(name, "@") {
 		return name
@@ -87,14 +87,14 @@ func subscriberID(ctx context.Context, all *audience.Subscribers, account, name 
 	return found.ID
 }
 
-// subscriberState is what the audit log compares of a subscriber: nothing that names a person.
+// subscriberState is what the audit log compares in a subscriber: nothing that names a person.
 type subscriberState struct {
 	Account string             `json:"account"`
 	Version int                `json:"version"`
 	Lists   []api.Subscription `json:"lists"`
 }
 
-// subscriberSeen returns what the audit log compares of a subscriber; nil: there is none.
+// subscriberSeen returns what the audit log compares of a subscriber; nil if there is none.
 func subscriberSeen(ctx context.Context, all *audience.Subscribers, o api.AuditObject) (any, error) {
 	s, err := all.Get(ctx, "", api.SubscriberAccount{Account: o.Account}, o.ID)
 	return found(subscriberState{s.Account, s.Version, s.Lists}, err)

@@ -13,8 +13,8 @@ type subscriberImportRoutes struct{ audience *audience.Subscribers }
 type importSubscribersInput struct {
 	api.SubscriberImportOptions
 	File  io.Reader // the body
-	Size  int64     // of the body; less than 1: unknown
-	Media string    // of the body
+	Size  int64     // the body's; less than 1 if unknown
+	Media string    // the body's
 }
 
 func (s subscriberImportRoutes) importSubscribers(ctx context.Context, in *importSubscribersInput) (

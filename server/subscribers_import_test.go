@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// TestSubscriberImportsOverTheAPI imports a file, shows and stops its import, and exports what came of it.
+// TestSubscriberImportsOverTheAPI imports a file, shows and stops its import, and exports the result.
 func TestSubscriberImportsOverTheAPI(t *testing.T) {
 	t.Parallel()
 	w, ctx := setup(t), t.Context()

@@ -413,7 +413,7 @@ func TestAuditLogNamesNoSubscribers(t *testing.T) {
 	}
 }
 
-// codeOf returns the code of a refusal; empty: it is none.
+// codeOf returns the code of a refusal; empty for other errors.
 func codeOf(err error) string {
 	if f, ok := errors.AsType[*api.Failure](err); ok {
 		return f.Problem.Code

@@ -51,14 +51,14 @@ func (in *addSuppressionsInput) named(err error) error {
 	return f
 }
 
-// complete adds the faults that only the store can find. A value that could not be read keeps its one fault.
+// complete adds the errors that only the store can find. A value that could not be read keeps its one error.
 func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
 	known := map[string]bool{}
 	for _, f := range found.Fields {
 		known[f.Key] = true
 	}
 	if known[""] || known["suppressions"] {
-		return // the body is no object, or its suppressions were not read
+		return // the body isn't an object, or its suppressions were not read
 	}
 	list, err := in.list()
 	if err == nil {
@@ -86,7 +86,7 @@ func (s suppressionRoutes) checkSuppression(ctx context.Context, in *api.Suppres
 type importSuppressionsInput struct {
 	api.SuppressionImportOptions
 	File io.Reader // the body
-	Size int64     // of the body; less than 1: unknown
+	Size int64     // the body's; less than 1 if unknown
 }
 
 func (s suppressionRoutes) importSuppressions(ctx context.Context, in *importSuppressionsInput) (
@@ -216,7 +216,7 @@ func (s *steady) Read(p []byte) (int, error) {
 
 // download is an answer that is a file of any size, written while it is made.
 type download struct {
-	Name        string // proposed to who saves it
+	Name        string // proposed when saving it
 	ContentType string
 	Write       func(w io.Writer) error
 }

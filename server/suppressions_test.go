@@ -133,7 +133,7 @@ func TestWrongSuppressionsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAllFaultsOfASuppressionAreToldAtOnce: those of the JSON and those that only the store can find.
+// TestAllFaultsOfASuppressionAreToldAtOnce: the JSON's errors and the ones that only the store can find.
 func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -62,8 +62,7 @@ func (w *world) storeTemplates(t *testing.T, bound string) {
 	}
 }
 
-// TestClientOfTemplates calls every method about templates once, and compares what comes out at the other
-// end.
+// TestClientOfTemplates calls every method about templates once, and compares the results.
 func TestClientOfTemplates(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -219,7 +218,7 @@ func TestTemplateOfAnAccount(t *testing.T) {
 func TestLargeTemplate(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	text := strings.Repeat("\u2028", 80_000) // 240 KB, of which JSON makes 480 KB
+	text := strings.Repeat("\u2028", 80_000) // 240 KB, which take 480 KB in JSON
 	content := api.TemplateContent{HTML: text, Text: text}
 	if _, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{ID: "t", Name: "n",
 		TemplateDefinition: api.TemplateDefinition{Content: content}}); err != nil {
@@ -262,7 +261,7 @@ func TestHostileTemplates(t *testing.T) {
 	circle = html("{{> pong}}")
 	if _, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &circle.Content},
 		"ping"); err != nil {
-		t.Fatal(err) // pong asks before it goes on
+		t.Fatal(err) // pong asks before it continues
 	}
 	always := html("{{> ping}}")
 	_, err := api.UpdateTemplate.Do(ctx, w.client, api.TemplatePatch{Content: &always.Content}, "pong")

@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/internal/telemetry"
 )
 
-// traced calls the handler of a route within a span of the trace that the request names. Who is not admitted
-// has no say in traces. A read begins no trace of its own: pages and monitors ask all the time.
+// traced calls a route's handler within a span of the trace that the request names. A caller that isn't
+// admitted can't create traces. A read begins no new trace: pages and monitors ask all the time.
 func (s *Server) traced(c echo.Context, r route, next echo.HandlerFunc) error {
 	t, req := s.opts.Traces, c.Request()
 	if t == nil {

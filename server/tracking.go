@@ -23,8 +23,8 @@ type trackingRoutes struct {
 // program shows.
 const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
-// trackOpen answers with the pixel, also for an invalid token: the reader of the mail is not at fault, and
-// who forged the token learns nothing.
+// trackOpen answers with the pixel, even for an invalid token: the mail's reader didn't cause it, and a
+// forger learns nothing.
 func (t trackingRoutes) trackOpen(c echo.Context) error {
 	t.tracking.Open(hitToken(c), visitOf(c))
 	h := c.Response().Header()
@@ -36,12 +36,12 @@ func (t trackingRoutes) trackOpen(c echo.Context) error {
 	return c.Blob(http.StatusOK, "image/gif", []byte(pixel))
 }
 
-// trackClick redirects to the target of a link of a mail. The token contains it.
+// trackClick redirects to a link's target. The token contains it.
 func (t trackingRoutes) trackClick(c echo.Context) error {
 	return t.follow(c, visitOf(c))
 }
 
-// trackClickTo is trackClick for URLs that name the target beside the token. Both targets must be the same.
+// trackClickTo is trackClick for URLs that name the target next to the token. Both targets must be the same.
 func (t trackingRoutes) trackClickTo(c echo.Context) error {
 	v := visitOf(c)
 	if v.Named = c.QueryParam("url"); v.Named == "" {
@@ -75,7 +75,7 @@ func (t trackingRoutes) leadsNowhere(c echo.Context) error {
 	return t.show(c, http.StatusNotFound, "unknown", "nowhereText")
 }
 
-// show answers a link that is not followed: a page, never a redirect, with nothing of the request.
+// show answers a link that is not followed: with a page, never a redirect, and nothing from the request.
 func (t trackingRoutes) show(c echo.Context, status int, title, text string) error {
 	lang := t.pages.language(c.Request(), "")
 	words := t.pages.words[lang]

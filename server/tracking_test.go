@@ -22,7 +22,7 @@ import (
 type hits struct {
 	*world
 	ring *signedtoken.Ring
-	run  func() // hands over what was noted
+	run  func() // passes on the noted hits
 	mu   sync.Mutex
 	got  []outbox.Fact
 	err  error
@@ -158,7 +158,7 @@ func TestALinkOfAMail(t *testing.T) {
 	}
 }
 
-// TestSomeLinksAreNotFollowed: those that an operator blocked, at once, and those of a preview.
+// TestSomeLinksAreNotFollowed: links that an operator blocked, immediately, and preview links.
 func TestSomeLinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	h := setupHits(t)
@@ -192,7 +192,7 @@ func TestSomeLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestNoOpenRedirect: with another target than that of the mail the answer is a page without Location.
+// TestNoOpenRedirect: with another target than the email's, the answer is a page without Location.
 func TestNoOpenRedirect(t *testing.T) {
 	t.Parallel()
 	h := setupHits(t)

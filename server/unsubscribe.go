@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// requestBody is the size limit of a form: three short fields, or that of RFC 8058 section 3.2. The token
-	// may take most of it.
+	// requestBody is the size limit of a form: three short fields, or the form of RFC 8058 section 3.2. The
+	// token may take most of it.
 	requestBody = 4 << 10
-	// readerBody is that of the form of digests: several fields for each of 33 categories with long names.
+	// readerBody is the size limit of the digest form: several fields for each of 33 categories with long names.
 	readerBody = 64 << 10
 )
 
@@ -42,7 +42,7 @@ func plainPost(path string, h echo.HandlerFunc) route {
 		bind:    func(*Server, route) echo.HandlerFunc { return h }}
 }
 
-// The actions of a form of the pages. They are also the keys of the texts of their buttons.
+// The actions of the pages' forms. They are also the keys of their buttons' texts.
 const (
 	actionUnsubscribe = "unsubscribe"
 	actionResubscribe = "resubscribe"
@@ -51,10 +51,10 @@ const (
 // unsubscribeRequest is a form of a recipient or a mail client.
 type unsubscribeRequest struct {
 	token    string
-	oneClick bool              // of a mail client, not of our pages
-	action   string            // empty: none
-	from     unsubscribe.Scope // empty: that of the mail
-	digests  *digestForm       // nil: it is another form
+	oneClick bool              // from a mail client, not from our pages
+	action   string            // empty if none
+	from     unsubscribe.Scope // empty for the email's
+	digests  *digestForm       // nil if it is another form
 }
 
 // askUnsubscribe shows the page with one button. It changes nothing, because link scanners, previews and
@@ -86,8 +86,8 @@ func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
 	return u.visit(c, r.token, func(p publicVisit) error { return u.change(c, p, r, unsubscribe.Page) })
 }
 
-// oneClick carries out the request of a mail client. A repeated request gets the same answer, and so does one
-// of a recipient who is unsubscribed already.
+// oneClick carries out a mail client's request. A repeated request gets the same answer, and so does a
+// request for a recipient who is unsubscribed already.
 func (u unsubscribeRoutes) oneClick(c echo.Context, r unsubscribeRequest) error {
 	v, err := u.read(c, r.token)
 	if err != nil {
@@ -145,7 +145,7 @@ func (u unsubscribeRoutes) showPreferences(c echo.Context) error {
 	return u.visit(c, c.QueryParam("t"), func(p publicVisit) error { return u.showStanding(c, p, false) })
 }
 
-// postPreferences changes one preference, or those of digests that were sent, and shows all.
+// postPreferences changes one preference, or the digest preferences that were sent, and shows all.
 func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
 	r, err := readRequest(c, readerBody)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // publicVisit is a recipient who follows a link to a public page.
 type publicVisit struct {
-	visit  *unsubscribe.Visit // nil: the token of the link is not valid
+	visit  *unsubscribe.Visit // nil if the link's token is not valid
 	token  string
 	sender unsubscribe.Sender
 	lang   string
@@ -27,13 +27,13 @@ type publicView struct {
 	Text   []string
 	Saved  bool // the preferences were just changed
 	Visit  *unsubscribe.Visit
-	Sender string // name and address; empty: unknown
-	List   string // as the page calls it; empty: none
+	Sender string // name and address; empty if unknown
+	List   string // as the page calls it; empty if none
 	Facts  []pageFact
 	Rows   []pageRow
-	Digest *digestView // nil: the visitor gets no digests
+	Digest *digestView // nil if the visitor gets no digests
 	Button *pageButton
-	More   string // URL of the preferences; empty: no link
+	More   string // URL of the preferences; empty means no link
 }
 
 // pageFact is a line of what a page is about.
@@ -148,7 +148,7 @@ func (u unsubscribeRoutes) showStanding(c echo.Context, p publicVisit, changed b
 	return u.showChoices(c, p, http.StatusOK, changed, readers, nil)
 }
 
-// showChoices is showStanding, with digests as they are or were sent, and what is wrong with them.
+// showChoices is showStanding, with digests as they are or were sent, and their errors.
 func (u unsubscribeRoutes) showChoices(c echo.Context, p publicVisit, status int, changed bool,
 	readers []digest.Reader, wrong []wrongField) error {
 	standing, err := u.requests.Standing(c.Request().Context(), *p.visit)

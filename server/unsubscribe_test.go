@@ -13,7 +13,7 @@ import (
 )
 
 // TestOneClick is RFC 8058 section 3.2, with both encodings. The answer is the same to the first request and
-// to every further one, and when it has come the next look of a delivery stops the mail.
+// to all later ones, and when it has come the next look of a delivery stops the mail.
 func TestOneClick(t *testing.T) {
 	t.Parallel()
 	r := setupRecipients(t)
@@ -143,8 +143,8 @@ func TestSettingLetsLinksUnsubscribe(t *testing.T) {
 	}
 }
 
-// TestNoSuccessWithoutTheWrite: while Redis is away, programs and people are told that nothing was done, and
-// to come again.
+// TestNoSuccessWithoutTheWrite: while Redis is away, the answer to programs and people is that nothing was
+// done, and to come again.
 func TestNoSuccessWithoutTheWrite(t *testing.T) {
 	t.Parallel()
 	r := setupRecipients(t)

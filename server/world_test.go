@@ -30,7 +30,7 @@ type world struct {
 	parts  *parts
 	client *api.Client // with the admin token
 	http   *http.Client
-	fake   *testapi.Server // of gateway gw1; nil: it is not needed yet
+	fake   *testapi.Server // gateway gw1's; nil if it is not needed yet
 }
 
 // Tokens of the world, by what they may do.
@@ -83,7 +83,7 @@ type reply struct {
 	status  int
 	header  http.Header
 	body    string
-	problem api.Problem // of a refusal
+	problem api.Problem // a refusal's
 }
 
 // do makes a request as no client of ours would. The token "" presents none; a body is JSON.
@@ -115,7 +115,7 @@ func (w *world) do(t *testing.T, method, path, token, body string, headers ...st
 		t.Fatal(err)
 	}
 	r := reply{status: resp.StatusCode, header: resp.Header, body: string(text)}
-	// net/http writes the one by itself
+	// net/http itself writes it
 	if r.status >= 400 && r.status != http.StatusRequestHeaderFieldsTooLarge && !forPeople(path) {
 		if err := json.Unmarshal(text, &r.problem); err != nil {
 			t.Errorf("%s %s: a refusal that is no problem: %d %s", method, path, r.status, text)
@@ -124,7 +124,7 @@ func (w *world) do(t *testing.T, method, path, token, body string, headers ...st
 	return r
 }
 
-// forPeople reports whether a path is that of a page, whose refusals are pages too.
+// forPeople reports whether a path is a page's, whose refusals are pages too.
 func forPeople(path string) bool {
 	return strings.HasPrefix(path, "/unsubscribe") || strings.HasPrefix(path, "/preferences") ||
 		path == "/sender" || strings.HasPrefix(path, "/sender?") || strings.HasPrefix(path, "/subscribers") ||

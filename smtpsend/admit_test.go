@@ -92,7 +92,7 @@ func TestAdmitRefusedWaitsForOurOwn(t *testing.T) {
 	for range messages {
 		group.Go(func() {
 			if _, err := sender.Send(t.Context(), relay, mail("b@example.org")); err != nil {
-				// All connections may have ended at once, each with its last message.
+				// All connections may have ended together, each with its last message.
 				if e := failure(t, err); e.Verdict != smtpsend.Throttle {
 					t.Error(e)
 				}
@@ -143,7 +143,7 @@ func TestAdmitRefusedSetsTheLineFree(t *testing.T) {
 	for range 4 {
 		go send()
 	}
-	// one may have been taken along with the dot
+	// one may have left together with the dot
 	eventually(t, "the others are in line", func() bool { return sender.InLine() >= 3 })
 	close(release)
 	for range 5 {

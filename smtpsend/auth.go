@@ -52,7 +52,7 @@ func (c *session) authenticate(ctx context.Context) *Error {
 		r, ioErr = c.answer(mech, r, round)
 	}
 	if ioErr == nil {
-		r.text = message.Mask(r.text, c.relay.secrets()) // some relays repeat what they were sent
+		r.text = message.Mask(r.text, c.relay.secrets()) // some relays repeat our commands
 		c.record.heard(r)
 	}
 	return c.judge(ctx, PhaseAuth, command, r, ioErr)

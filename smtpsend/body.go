@@ -10,16 +10,16 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// Body is the content of a message. It need not be in memory. One of more than 32 KiB is opened anew for each
-// transaction and each relay, when the relay is ready. It is read once, while it is sent, and closed. A
-// smaller one is read before the relay is connected.
+// Body is the content of a message. It need not be in memory. A body of more than 32 KiB is opened again for
+// each transaction and each relay, when the relay is ready. It is read once, while it is sent, and closed. A
+// smaller body is read before the relay is connected.
 type Body interface {
 	// Size is the number of octets in it. The relay gets it in MAIL (SIZE, RFC 1870). Content with another
 	// number of octets is not sent.
 	Size() int64
 
-	// Open begins to read. Reading must end with the context. If it or reading fails, the message is not
-	// delivered: it fails for good, or for now if the error is a fault of kind Unavailable.
+	// Open begins to read. Reading must end with the context. If opening or reading fails, the message is not
+	// delivered. It fails permanently, or temporarily if the error is an Unavailable fault.
 	Open(ctx context.Context) (io.ReadCloser, error)
 }
 
@@ -89,7 +89,7 @@ func missized(lacks int64) error {
 	return nil
 }
 
-// contentError is content that can't be read. Nothing of the message can have been delivered.
+// contentError is the error for content that can't be read. No part of the message can have been delivered.
 func (s *Sender) contentError(ctx context.Context, p Phase, err error) *Error {
 	if ctx.Err() != nil {
 		return s.ioError(ctx, p, "", err)

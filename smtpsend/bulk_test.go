@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// TestBulkMailLeavesConnections: while bulk mail waits for its connections, other mail has one at once.
+// TestBulkMailLeavesConnections: while bulk mail waits for its connections, other mail has one immediately.
 func TestBulkMailLeavesConnections(t *testing.T) {
 	release := make(chan struct{})
 	server := testsmtp.Start(t, testsmtp.Options{})
@@ -45,8 +45,8 @@ func TestBulkMailLeavesConnections(t *testing.T) {
 	}
 }
 
-// TestPatience: a message that finds no connection in time fails as one that may go elsewhere, and the line
-// goes on without it.
+// TestPatience: a message that finds no connection in time fails so that it may go elsewhere, and the line
+// continues without it.
 func TestPatience(t *testing.T) {
 	release := make(chan struct{})
 	server := testsmtp.Start(t, testsmtp.Options{})

@@ -9,23 +9,23 @@ import (
 
 // Evidence is a refusal to be judged.
 type Evidence struct {
-	Phase      Phase     // empty: unknown, as in most bounces
+	Phase      Phase     // empty if unknown, as in most bounces
 	Code       int       // reply code
 	Enhanced   string    // enhanced code; empty without. It is ignored when its class is not Code's
 	Text       string    // the reply's words, lines joined by a space, without codes
 	Recipients int       // how many recipients the reply is about; 0 counts as one
-	Now        time.Time // to turn "try again after <date>" into a wait; zero: such dates are ignored
+	Now        time.Time // to turn "try again after <date>" into a wait; if zero, such dates are ignored
 }
 
-// Judgement is what a refusal means.
+// Judgement is the meaning of a refusal.
 type Judgement struct {
 	Verdict        Verdict
 	Scope          Scope
 	Suppress       bool          // the address is invalid or gone
 	Reconnect      bool          // only the connection was full
 	NewTransaction bool          // only the transaction was full
-	RetryAfter     time.Duration // as the reply asks; 0: it does not
-	Rule           string        // effect of the rule in rules.tsv that decided; empty: the codes did
+	RetryAfter     time.Duration // as the reply asks; 0 if it does not
+	Rule           string        // effect of the rule in rules.tsv that decided; empty if the codes did
 }
 
 // accountRefused is the judgement of credentials, settings or plans that the relay refuses.
@@ -99,7 +99,7 @@ var (
 		"4.7.12"}
 )
 
-// effects are the judgements of those effects that need nothing but the match. byEffect refines the others.
+// effects are the judgements of effects that need nothing but the match. byEffect refines the others.
 var effects = map[effect]Judgement{
 	effectThrottleRecipient:   {Verdict: Throttle, Scope: ScopeRecipient},
 	effectThrottleAccount:     {Verdict: Throttle, Scope: ScopeAccount},
@@ -120,7 +120,7 @@ var effects = map[effect]Judgement{
 	effectTransient:           {Verdict: Soft},
 }
 
-// byEffect is what a rule's match means in this phase.
+// byEffect returns what a rule's match means in this phase.
 func byEffect(e Evidence, f effect) Judgement {
 	j := effects[f]
 	switch f {

@@ -99,8 +99,8 @@ func TestClassifyRealReplies(t *testing.T) {
 	}
 }
 
-// mistakes names what is wrong with a judgement. Verdicts that lead to the same (a policy taken for a block,
-// a throttle for a delay) are no mistakes.
+// mistakes names what is wrong with a judgement. Verdicts with the same effect (a policy taken for a block, a
+// throttle for a delay) aren't mistakes.
 func mistakes(row labelled, j Judgement) []string {
 	var found []string
 	retried := j.Verdict == Soft || j.Verdict == Throttle

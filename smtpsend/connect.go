@@ -17,8 +17,8 @@ import (
 // maxSetupTimeout bounds each wait before mail begins: greeting, EHLO, STARTTLS, AUTH.
 const maxSetupTimeout = 60 * time.Second
 
-// open makes a session: dial, TLS, greeting, EHLO, STARTTLS, AUTH. record gets what is said; nil: it is not
-// recorded.
+// open makes a session: dial, TLS, greeting, EHLO, STARTTLS, AUTH. record gets the dialogue, unless it is
+// nil.
 func (s *Sender) open(ctx context.Context, relay Relay, record *recorder) (*session, *Error) {
 	log := s.o.Logger.With(slog.String("relay", relay.ID), slog.String("host", relay.Host))
 	c, err := s.establish(ctx, relay, record)

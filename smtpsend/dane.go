@@ -16,8 +16,8 @@ import (
 // tlsa is a DANE record that mail servers use (RFC 7672 section 3.1).
 type tlsa struct {
 	usage    byte // 2: an authority that signs the server's certificate; 3: the certificate itself
-	selector byte // 0: the whole certificate; 1: its public key
-	matching byte // 0: data as it is; 1: its SHA-256; 2: its SHA-512
+	selector byte // 0 is the whole certificate, 1 its public key
+	matching byte // 0 is the data as it is, 1 its SHA-256, 2 its SHA-512
 	data     []byte
 }
 

@@ -16,9 +16,9 @@ type delivery struct {
 	relay  Relay
 	m      Message
 	paths  []string // m.To in wire form, domains in A-labels
-	from   []string // the reverse path of each of them, in wire form; nil: m.From for all
-	whole  []byte   // a small content in wire form; nil: a large one, which is streamed
-	size   int64    // of the content, as RFC 1870 counts
+	from   []string // each recipient's reverse path, in wire form; nil means m.From for all
+	whole  []byte   // a small content in wire form; nil for a large one, which is streamed
+	size   int64    // of the content, as RFC 1870 counts it
 	utf8   bool     // the envelope or the content needs SMTPUTF8
 	rest   []int    // recipients not answered yet, as indexes into result.Recipients
 	fresh  bool     // use only a new connection
@@ -30,7 +30,7 @@ type delivery struct {
 func newDelivery(s *Sender, relay Relay, m Message) *delivery {
 	d := &delivery{s: s, relay: relay, m: m, rest: make([]int, len(m.To))}
 	if m.RequireTLS && relay.TLS == TLSOpportunistic {
-		// This message needs a connection of its own: those of TLSOpportunistic are not verified.
+		// This message needs its own connection: TLSOpportunistic's aren't verified.
 		d.relay.TLS, d.strict = TLSRequired, true
 	}
 	d.result.Recipients = make([]RecipientResult, len(m.To))
@@ -90,8 +90,8 @@ func (d *delivery) wirePath(address string) string {
 	return address
 }
 
-// run sends transaction after transaction until every recipient has an answer. More than one is needed when
-// there are more recipients than fit, or the relay says so (RFC 5321 section 4.5.3.1.10).
+// run sends transaction after transaction until every recipient has an answer. It takes several if there are
+// more recipients than fit, or if the relay says so (RFC 5321 section 4.5.3.1.10).
 func (d *delivery) run(ctx context.Context) {
 	for len(d.rest) > 0 {
 		t, failure := d.begin(ctx)
@@ -230,7 +230,7 @@ func (d *delivery) transact(ctx context.Context, t *transaction) {
 		d.record.ended(t.failure)
 	}
 	if t.ahead && t.stale && t.failure.Timeout() {
-		d.s.pool.unchain(d.relay) // it answered the dot, and lost what came with it
+		d.s.pool.unchain(d.relay) // it answered the dot, and lost what was sent with it
 	}
 	if !stop() || c.botched || t.follower == nil && c.r.Buffered() > 0 {
 		c.close()
@@ -243,8 +243,8 @@ func (d *delivery) transact(ctx context.Context, t *transaction) {
 	}
 }
 
-// failRest gives the failure to the recipients without an answer. It removes what is true only of the
-// transaction that failed: nothing was sent for these.
+// failRest gives the failure to the recipients without an answer. It removes details that are true only of
+// the failed transaction: nothing was sent for these.
 func (d *delivery) failRest(rest []int, e *Error) {
 	other := *e
 	other.InDoubt, other.Suppress, other.NewTransaction = false, false, false

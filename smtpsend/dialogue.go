@@ -12,11 +12,11 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// Who said a DialogueLine.
+// The sides of a DialogueLine.
 const (
 	FromClient = "client" // Postroom
 	FromServer = "server" // the relay
-	FromNote   = "note"   // nobody: what happened on the connection
+	FromNote   = "note"   // neither: what happened on the connection
 )
 
 // DialogueLine is one line of the SMTP dialogue of an attempt.
@@ -26,12 +26,12 @@ type DialogueLine struct {
 	Text string        // printable UTF-8 without line ends, at most about 230 bytes
 }
 
-// Bounds of the excerpt of a dialogue. The note about what is left out adds one line.
+// Bounds of a dialogue's excerpt. The note about omitted lines adds one line.
 const (
 	dialogueFirst = 9       // first lines kept
 	dialogueLast  = 10      // last lines kept
-	dialogueBytes = 2 << 10 // of all lines
-	dialogueHead  = 700     // of the first lines, if the bytes do not suffice for all
+	dialogueBytes = 2 << 10 // for all lines
+	dialogueHead  = 700     // for the first lines, if the bytes do not suffice for all
 	dialogueLine  = 200     // bytes of a line before it is cut
 )
 
@@ -53,10 +53,10 @@ type recorded struct {
 	at     time.Duration
 	words  [4]string
 	number int64    // reply code, port, octets or transactions, by kind
-	addr   net.Addr // of the other end of a connection
-	failed *Error   // what ended a connection
+	addr   net.Addr // the other end of a connection
+	failed *Error   // why a connection ended
 	after  time.Duration
-	veil   int // number of the connection whose server has not; 0: it has
+	veil   int // number of the connection whose server has not; 0 if it has
 }
 
 type lineKind byte
@@ -75,7 +75,7 @@ const (
 // begin starts a recording.
 func (r *recorder) begin() { r.begun = time.Now() }
 
-// reset prepares the recorder for another message, and lets go of the strings of this one.
+// reset prepares the recorder for another message, and releases the strings of this one.
 func (r *recorder) reset() {
 	clear(r.first[:min(r.n, dialogueFirst)])
 	clear(r.last[:min(max(0, r.n-dialogueFirst), dialogueLast)])
@@ -125,7 +125,7 @@ func (r *recorder) content(octets int64) {
 	}
 }
 
-// dials records that a relay is dialed, perhaps through a proxy. What the server says is veiled until unveil.
+// dials records that a relay is dialed, perhaps through a proxy. The server's lines are veiled until unveil.
 func (r *recorder) dials(relay Relay, p *proxy) {
 	if r == nil {
 		return
@@ -162,8 +162,8 @@ func (r *recorder) reused(c *session) {
 	}
 }
 
-// ended records a failure without a reply: what ended the connection, or why nothing more was said. A reply
-// was heard already.
+// ended records a failure without a reply: why the connection ended, or why nothing more was said. A reply is
+// already recorded.
 func (r *recorder) ended(failure *Error) {
 	if r == nil || r.n == 0 || failure.Code != 0 {
 		return
@@ -173,8 +173,8 @@ func (r *recorder) ended(failure *Error) {
 	e.failed, e.after = failure, e.at-before
 }
 
-// unveil notes that the server of the connection has shown to be an SMTP server, so that its words may be
-// told.
+// unveil notes that the server of the connection has proven to be an SMTP server, so that its text may be
+// shown.
 func (r *recorder) unveil() {
 	if r == nil || !r.veiled {
 		return
@@ -189,7 +189,7 @@ func (r *recorder) unveil() {
 	}
 }
 
-// entry returns line i, which must be one of those kept.
+// entry returns line i, which must be one of the kept lines.
 func (r *recorder) entry(i int) *recorded {
 	if i < dialogueFirst {
 		return &r.first[i]
@@ -197,7 +197,7 @@ func (r *recorder) entry(i int) *recorded {
 	return &r.last[(i-dialogueFirst)%dialogueLast]
 }
 
-// excerpt returns the dialogue with a relay, at most about 20 lines and 2 kB of it. What is left out is said.
+// excerpt returns the dialogue with a relay, at most about 20 lines and 2 kB. It marks what it left out.
 func (r *recorder) excerpt(relay *Relay) []DialogueLine {
 	missing := max(0, r.n-dialogueFirst-dialogueLast)
 	gap := min(r.n, dialogueFirst)
@@ -308,7 +308,7 @@ func (r *Relay) secrets() (all []string) {
 				encoded(string(first))
 			}
 		}
-		encoded(r.Username) // an answer to LOGIN; the name itself is no secret
+		encoded(r.Username) // an answer to LOGIN; the name itself isn't secret
 	}
 	secrets := []string{r.Password, r.AccessToken}
 	if p, err := parseProxy(r.Proxy); err == nil && p != nil {
@@ -352,7 +352,7 @@ func thousands(n int64) string {
 	return digits
 }
 
-// isPublic reports whether an address is of the public network. Others are not told: an account would learn
+// isPublic reports whether an address is of the public network. Others aren't shown: an account would learn
 // them from the names that it gives its relay.
 func isPublic(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)

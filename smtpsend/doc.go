@@ -4,28 +4,28 @@
 // It promises:
 //   - Each recipient has its own result, from the relay's replies, judged by one pure function (Classify).
 //   - No part of the dot that ends a message is written before Message.BeforeDot has returned nil, when all
-//     else of the message has been written. (A lone dot only ends content that was accepted for nobody.)
-//     Nothing can be delivered before, so no earlier failure is in doubt. Error.InDoubt is true only if the
-//     connection dies between the dot and the reply to it (RFC 1047).
+//     else of the message has been written. (A lone dot only ends content that was accepted for no
+//     recipient.) Nothing can be delivered before, so no earlier failure is in doubt. Error.InDoubt is true
+//     only if the connection dies between the dot and the reply to it (RFC 1047).
 //   - Nothing of this message follows its dot. With PIPELINING, the envelope (MAIL, RCPT, DATA) of the next
 //     message in line may follow in the same write: it saves that message its round trips. The reply to the
-//     dot is read first and belongs to this message. No content of the next is sent before the relay's own
-//     354 to its DATA, so its BeforeDot keeps its meaning. If the connection ends at the dot, or the relay
-//     gives up before it answers the next MAIL, the next message starts anew over another connection: nothing
-//     of it can have been delivered. If its caller gives up meanwhile, the connection is closed, and the
-//     relay has an envelope without a message.
+//     dot is read first and belongs to this message. The next message's content is sent only after the
+//     relay's own 354 to its DATA, so its BeforeDot keeps its meaning. If the connection ends at the dot, or
+//     the relay gives up before it answers the next MAIL, the next message starts again over another
+//     connection: none of it can have been delivered. If its caller gives up before that, the connection is
+//     closed, and the relay has an envelope without a message.
 //   - Credentials are sent only inside verified TLS, except where the operator allowed otherwise. No error
 //     and no log line contains them. The same holds for a proxy's.
 //   - Relays and proxies are dialed if Options.Guard permits their address. A refusal is a failure of the
-//     account's settings. No error has the words of a server that has not shown to be an SMTP server: they
-//     are in the log, at debug.
-//   - The wire carries what was meant. Addresses are checked again. Every bare CR or LF in a message becomes
-//     CRLF before dots are doubled (SMTP smuggling, CVE-2023-51764 to 51766). Bytes sent ahead of a TLS
-//     handshake are an error.
+//     account's settings. Errors quote a server only once it has proven to be an SMTP server. Until then its
+//     text is in the log, at debug.
+//   - The wire carries the intended message. Addresses are checked again. Every bare CR or LF in a message
+//     becomes CRLF before dots are doubled (SMTP smuggling, CVE-2023-51764 to 51766). Bytes sent ahead of a
+//     TLS handshake are an error.
 //   - A large message is never in memory as a whole: it is read from its Body while it is sent. If reading
 //     fails, or gives another number of octets than the Body's size, the connection is dropped before the
 //     dot, so no truncated message is delivered.
-//   - Result.Dialogue is an excerpt of what was said if a recipient did not get the message: bounded, without
+//   - Result.Dialogue is an excerpt of the dialogue if a recipient did not get the message: bounded, without
 //     content, credentials and answers to challenges. It may name recipients.
 //   - Replies are bounded in size, every wait has a timeout, and the end of the context closes the
 //     connection.

@@ -32,10 +32,10 @@ type Verdict string
 // The verdicts. Soft and Throttle are worth another attempt with the same bytes, the others are not
 // (Error.Permanent).
 const (
-	Hard     Verdict = "hard"     // this recipient, for good
+	Hard     Verdict = "hard"     // this recipient, permanently
 	Soft     Verdict = "soft"     // transient
 	Throttle Verdict = "throttle" // transient: too fast, or out of quota
-	Policy   Verdict = "policy"   // this message or sender is not wanted, for good
+	Policy   Verdict = "policy"   // this message or sender is not wanted, permanently
 	// the account: credentials, token, certificate, unverified identity, suspended plan
 	Auth  Verdict = "auth"
 	Block Verdict = "block" // the reputation of our address or domain
@@ -64,7 +64,7 @@ const (
 type Error struct {
 	Phase    Phase
 	Command  string  // the command it answers, such as "RCPT TO"; empty without
-	Code     int     // reply code; 0: there was no reply
+	Code     int     // reply code; 0 if there was no reply
 	Enhanced string  // enhanced code that agrees with Code, such as "5.1.1"; empty without
 	Line     string  // the reply as one line, made printable and cut at 1,000 bytes; empty without reply
 	Verdict  Verdict // never empty
@@ -73,17 +73,17 @@ type Error struct {
 	InDoubt  bool    // the dot was written and not answered: the message may have been delivered
 	Err      error   // the cause when there was no reply
 
-	RetryAfter time.Duration // wait the relay asked for; 0: none
-	Reconnect  bool          // the connection was at fault (session limit); a new one may be used at once
-	// only the transaction was full; the recipient may follow in the next one at once
+	RetryAfter time.Duration // wait the relay asked for; 0 if none
+	Reconnect  bool          // the connection was the cause (session limit); a new one may be used immediately
+	// only the transaction was full; the recipient may follow in the next one immediately
 	NewTransaction bool
 
-	// Of the API of a provider; empty over SMTP. Code, Enhanced and Phase are then what says the same in SMTP.
+	// A provider's API; empty over SMTP. Code, Enhanced and Phase are then the equivalents in SMTP.
 	Protocol string // "http"
-	Status   int    // of HTTP; 0: there was no answer
-	Reason   string // the provider's own code or word for it; empty: it has none
+	Status   int    // of HTTP; 0 if there was no answer
+	Reason   string // the provider's own code or word for it, or empty
 	// how long the provider remembers the key of a request in doubt: until then the same request, with the same
-	// Labels.Answered, delivers the message once; 0: it has none
+	// Labels.Answered, delivers the message once; 0 if it has none
 	Remembered time.Duration
 
 	name string
@@ -127,9 +127,8 @@ func (e *Error) Elsewhere() bool {
 	return false
 }
 
-// Uncarried is the error of a message that a gateway can't carry, for a reason that has nothing to do with
-// its recipients or the state of the gateway: the message is too large for it, or has parts that it would
-// change. Another gateway may carry it.
+// Uncarried is the error for a message that a gateway can't carry, whatever its recipients or the gateway's
+// state: it is too large, or has parts that the gateway would change. Another gateway may carry it.
 func Uncarried(format string, args ...any) *Error {
 	return newError(PhaseCheck, Policy, ScopeAccount, nameMessage, fmt.Errorf(format, args...))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// A message to three recipients: each has an answer of its own.
+// A message to three recipients: each has its own answer.
 func ExampleSender_Send() {
 	server, err := testsmtp.New(testsmtp.Options{})
 	if err != nil {

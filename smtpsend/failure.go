@@ -41,8 +41,8 @@ func (s *Sender) silent(e *Error) *Error {
 	return e
 }
 
-// ioError is a conversation that broke: closed, reset, timed out, cancelled, or answered by bytes that are no
-// reply.
+// ioError is the error for a conversation that broke: closed, reset, timed out, cancelled, or answered by
+// bytes that aren't a reply.
 func (s *Sender) ioError(ctx context.Context, p Phase, command string, err error) *Error {
 	e := newError(p, Soft, ScopeConnection, nameConnection, context.Cause(ctx))
 	e.Command = command
@@ -93,8 +93,8 @@ func (s *Sender) dialError(ctx context.Context, proxied bool, err error) *Error 
 	return s.silent(e)
 }
 
-// NetworkError is the failure of an exchange over another protocol than SMTP: in PhaseConnect a server that
-// could not be reached, or whose TLS failed; in a later phase an exchange that broke.
+// NetworkError is the failure of an exchange over a protocol other than SMTP. In PhaseConnect the server
+// could not be reached, or its TLS failed; in a later phase the exchange broke.
 func NetworkError(ctx context.Context, p Phase, err error) *Error {
 	var s Sender
 	var certificate *tls.CertificateVerificationError
@@ -108,7 +108,7 @@ func NetworkError(ctx context.Context, p Phase, err error) *Error {
 	return s.dialError(ctx, false, err)
 }
 
-// Refused is a failure of the settings of a gateway: nothing is sent until somebody changes them.
+// Refused is a failure of a gateway's settings: nothing is sent until somebody changes them.
 func Refused(err error) *Error { return settingsError(err) }
 
 // handshakeError is a failed TLS handshake. A certificate that does not verify holds the account, because a
@@ -141,8 +141,8 @@ func tlsRefused(why string) *Error {
 }
 
 // TokenError is a login that failed because there was no OAuth 2.0 access token for it. Its phase is
-// PhaseAuth, its scope the account, its name EOAUTH2. If permanent, the token server refused for good and the
-// verdict is Auth. Otherwise it is Soft, and the next attempt should not be earlier than retryAfter.
+// PhaseAuth, its scope the account, its name EOAUTH2. If permanent, the token server refused permanently and
+// the verdict is Auth. Otherwise it is Soft, and the next attempt should not be earlier than retryAfter.
 func TokenError(err error, permanent bool, retryAfter time.Duration) *Error {
 	e := newError(PhaseAuth, Soft, ScopeAccount, nameOAuth2, err)
 	e.RetryAfter = retryAfter

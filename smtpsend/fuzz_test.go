@@ -28,9 +28,9 @@ func (s *scripted) SetDeadline(time.Time) error      { return nil }
 func (s *scripted) SetReadDeadline(time.Time) error  { return nil }
 func (s *scripted) SetWriteDeadline(time.Time) error { return nil }
 
-// FuzzConversation: whatever a relay says, from the greeting to the answers to two messages of which the
-// second is in line behind the first, each recipient ends with one answer, only a yes to a dot is a delivery,
-// no dot is written unasked, and only after one is there doubt.
+// FuzzConversation: a relay says anything, from the greeting to the answers to two messages; the second is in
+// line behind the first. Each recipient ends with one answer, only a yes to a dot is a delivery, no dot is
+// written unasked, and only after one is there doubt.
 func FuzzConversation(f *testing.F) {
 	hello := "220 mx.test ESMTP\r\n250-mx.test\r\n250-PIPELINING\r\n250-SIZE 100000\r\n250-AUTH PLAIN\r\n250 8BITMIME\r\n235 welcome\r\n"
 	for _, seed := range []string{
@@ -112,7 +112,7 @@ func (m *talk) deliver(t *testing.T, s *Sender, relay Relay, to ...string) *deli
 	return d
 }
 
-// check holds what came of the transaction against what was allowed.
+// check compares the transaction's results with the allowed ones.
 func (m *talk) check(t *testing.T, tr *transaction) {
 	if tr.stale {
 		if m.allowed {

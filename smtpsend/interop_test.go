@@ -18,8 +18,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// sink starts smtp-sink on a port of its own. What it accepts is stored, a file a message, in the directory
-// it returns.
+// sink starts smtp-sink on its own port. What it accepts is stored, a file a message, in the directory it
+// returns.
 func sink(t *testing.T, flags ...string) (smtpsend.Relay, string) {
 	t.Helper()
 	port := testkit.FreePort(t)
@@ -64,9 +64,9 @@ func stored(t *testing.T, dir string) int {
 	return n
 }
 
-// TestSMTPSink sends to Postfix' test server with each of its faults: another's idea of how a relay
-// misbehaves. Where it is told to think before it answers a command of the envelope, pipelining is off: it
-// would go on to the next command meanwhile.
+// TestSMTPSink sends to Postfix' test server with each of its failures: somebody else's idea of how a relay
+// misbehaves. If it must think before it answers a command of the envelope, pipelining is off: otherwise it
+// would continue with the next command.
 func TestSMTPSink(t *testing.T) {
 	t.Parallel()
 	const brief = 2 * time.Second
@@ -77,7 +77,7 @@ func TestSMTPSink(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		flags   []string
-		timeout time.Duration // 0: 15 s
+		timeout time.Duration // defaults to 15 s
 		large   bool
 		stored  bool
 		inDoubt bool

@@ -10,13 +10,13 @@ import (
 // waiter is a message in line for a connection.
 type waiter struct {
 	d    *delivery
-	t    *transaction // begun by the message before; nil: none
+	t    *transaction // begun by the message before; nil if none
 	turn chan grant   // holds one
 	gone bool         // it has given up
 }
 
-// chain begins the transaction of the first in line on c, whose message is about to end. Its envelope is
-// queued and leaves with the dot, in one write (RFC 2920 section 3.1). Nil: no message waits, or it may not.
+// chain begins the transaction of the first in line on c, whose message is about to end. Its envelope leaves
+// with the dot, in one write (RFC 2920 section 3.1). It returns nil if no message waits, or if it may not.
 func (p *pool) chain(relay Relay, c *session) *waiter {
 	if !c.ext.pipelining || c.worn(time.Now()) {
 		return nil
@@ -40,7 +40,7 @@ func (p *pool) chain(relay Relay, c *session) *waiter {
 	return k.next()
 }
 
-// unchain ends chaining to a relay that loses what comes with a dot.
+// unchain ends chaining to a relay that loses commands sent with a dot.
 func (p *pool) unchain(relay Relay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *pool) unchain(relay Relay) {
 // errNoSlot is the cause when no connection became free in time.
 var errNoSlot = errors.New("all connections to the relay are busy")
 
-// wait waits until it is w's turn, the message's patience is over, or ctx ends.
+// wait waits until it is w's turn, the message's patience ends, or ctx ends.
 func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
 	var over <-chan time.Time
 	if w.d.m.Patience > 0 {

@@ -12,15 +12,15 @@ import (
 
 // Message is one mail and its envelope.
 type Message struct {
-	From string   // reverse path; empty: the null sender of bounces
+	From string   // reverse path; empty for the null sender of bounces
 	To   []string // recipients; at least one
 	Body Body     // RFC 5322 content; line ends are made CRLF on the way out
 
-	// ReturnPath returns the reverse path for one recipient. Each recipient then has a transaction of its own.
-	// Nil: From is the reverse path of all.
+	// ReturnPath returns the reverse path for one recipient. Each recipient then has its own transaction. If
+	// nil, From is the reverse path of all.
 	ReturnPath func(to string) string
 
-	// the content has UTF-8 headers (RFC 6532): needs SMTPUTF8. A non-ASCII local part needs it too, by itself
+	// the content has UTF-8 headers (RFC 6532): needs SMTPUTF8. So does a non-ASCII local part
 	UTF8     bool
 	EightBit bool // the content has 8-bit body parts: needs 8BITMIME
 	DSN      DSN  // delivery reports to ask for; ignored by relays that do not offer DSN
@@ -34,37 +34,37 @@ type Message struct {
 	// Bulk mail leaves a part of the relay's connections to other mail: a fifth, at least one of several.
 	Bulk bool
 
-	// Patience is how long the message waits for a connection, of this process or of all together. After it
-	// the message fails with Verdict Throttle in PhaseConnect, and the relay has seen nothing. Zero: it waits
+	// Patience is how long the message waits for a connection, of this process or of all together. After it the
+	// message fails with Verdict Throttle in PhaseConnect, and the relay has seen nothing. If zero, it waits
 	// until the context ends.
 	Patience time.Duration
 
-	// BeforeDot is called once per transaction (over an API once per request, also for one that is repeated with
-	// its key), before the terminating dot is written, with the recipients that
-	// the relay accepted. By then a large content has been written; one of up to 16 KiB leaves with the dot. It
-	// records what must be durable before delivery is possible. After an error the connection is dropped without
-	// the dot, so nothing is delivered; Send's error wraps it. Nil: nothing to record.
+	// BeforeDot is called once per transaction, before the terminating dot is written, with the recipients that
+	// the relay accepted. Over an API it is called once per request, including one that is repeated with its
+	// key. By then a large content has been written; a content of up to 16 KiB leaves with the dot. It records
+	// what must be durable before delivery is possible. After an error the connection is dropped without the
+	// dot, so nothing is delivered; Send's error wraps it. Optional.
 	BeforeDot func(ctx context.Context, accepted []string) error
 
 	// AtDot is called right before the dot is written, after BeforeDot: a process that was stopped in between
-	// may have lost its lease. It must return at once. An error has the effect of one of BeforeDot. Nil: no
-	// call.
+	// may have lost its lease. It must return immediately. An error has the same effect as BeforeDot's.
+	// Optional.
 	AtDot func() error
 
 	// Answered is called after each transaction but the last, with the results so far, so that they are recorded
-	// before the next transaction. An error ends the delivery: the recipients left fail with Verdict Soft. Nil:
-	// nothing to record.
+	// before the next transaction. An error ends the delivery: the remaining recipients fail with Verdict Soft.
+	// Optional.
 	Answered func(ctx context.Context, done []RecipientResult) error
 }
 
-// Labels is what a provider's API may keep with a message, and returns with its events.
+// Labels are what a provider's API may keep with a message, and returns with its events.
 type Labels struct {
-	ID       string // of the message
+	ID       string // the message's
 	Account  string
 	Bulk     bool // its lane
 	Tags     []string
-	Metadata json.RawMessage // an object; empty: none
-	// returns the text that proves the message to us; nil: none. Providers keep it as metadata.
+	Metadata json.RawMessage // an object, or empty
+	// returns the text that proves the message to us; may be nil. Providers keep it as metadata.
 	Proof func() string
 	// how many of its attempts were answered before, so that a key against duplicates is used again only where
 	// no answer was read
@@ -75,10 +75,10 @@ type Labels struct {
 
 // DSN asks for delivery status notifications (RFC 3461). When any of it is set, each RCPT carries an ORCPT.
 type DSN struct {
-	Return   string // FULL or HDRS; empty: the relay's choice
-	Envelope string // ENVID, printable ASCII up to 100 characters; empty: none
-	Notify   string // NEVER, or SUCCESS, FAILURE, DELAY joined by commas; empty: the relay's choice
-	// address to name as the original recipient (ORCPT), up to 256 octets; empty: each recipient's own
+	Return   string // FULL or HDRS; empty for the relay's choice
+	Envelope string // ENVID, printable ASCII up to 100 characters; empty if none
+	Notify   string // NEVER, or SUCCESS, FAILURE, DELAY joined by commas; empty for the relay's choice
+	// address to name as the original recipient (ORCPT), up to 256 octets; defaults to each recipient's own
 	Original string
 }
 

@@ -17,7 +17,7 @@ func TestAnswered(t *testing.T) {
 	sender := newSender(t, smtpsend.Options{})
 	for _, row := range []struct {
 		name    string
-		fails   int // the call that says no; 0: none
+		fails   int // the call that says no; 0 if none
 		reports [][]string
 		result  []string
 	}{

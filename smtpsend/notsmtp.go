@@ -8,10 +8,10 @@ import (
 )
 
 // Until it has answered EHLO, a server may be any program at the address that an account named as its relay,
-// such as a database in the operator's network. What such a program says is told to nobody: it goes to the
-// log, at debug. Relays of the settings file (Relay.OperatorsOwn) are exempt.
+// such as a database in the operator's network. Such a program's text is shown to no one: it goes to the log,
+// at debug. Relays of the settings file (Relay.OperatorsOwn) are exempt.
 
-// hiddenReply is an error without the words of a server.
+// hiddenReply is an error without a server's text.
 type hiddenReply struct {
 	error
 	said string
@@ -20,7 +20,7 @@ type hiddenReply struct {
 // Unwrap returns the error.
 func (r hiddenReply) Unwrap() error { return r.error }
 
-// saidIn returns what a server said before an error; empty: the error tells it.
+// saidIn returns the server's text in an error, or "" if the error shows it.
 func saidIn(err error) string {
 	r, _ := errors.AsType[hiddenReply](err)
 	return r.said
@@ -29,8 +29,8 @@ func saidIn(err error) string {
 // errNotSMTP is the cause of a refusal that an SMTP server would not word so.
 var errNotSMTP = errors.New("no answer of an SMTP server")
 
-// hideReply removes the words of a server from a failure of the greeting or of EHLO, unless they are those
-// of an SMTP server.
+// hideReply removes a server's text from a failure of the greeting or of EHLO, unless it reads like an SMTP
+// server's.
 func (e *Error) hideReply() {
 	greeting, other := errors.AsType[greetingError](e.Err)
 	switch {
@@ -43,9 +43,9 @@ func (e *Error) hideReply() {
 	}
 }
 
-// wordedAsSMTP reports whether only an SMTP server refuses like this: with an enhanced code, a code of the
-// mail system (x5z, RFC 5321 section 4.2.1) or of its policies (x7z, in use), 421, 521 (RFC 7504), or 501 or
-// 504 for the name in EHLO. FTP and NNTP have the others: 400, 500, 502, 530.
+// wordedAsSMTP reports whether only an SMTP server refuses like this. Signs are an enhanced code, a code of
+// the mail system (x5z, RFC 5321 section 4.2.1) or of its policies (x7z, in use), 421, 521 (RFC 7504), or 501
+// or 504 for the name in EHLO. FTP and NNTP have the others: 400, 500, 502, 530.
 func wordedAsSMTP(e *Error) bool {
 	switch e.Code {
 	case 421, 501, 504, 521:

@@ -32,7 +32,7 @@ func at(t *testing.T, address string) smtpsend.Relay {
 	return smtpsend.Relay{Host: host, Port: port}
 }
 
-// Where private addresses are refused, nothing connects to them, and no error tells whether a port is open.
+// If private addresses are refused, nothing connects to them, and no error shows whether a port is open.
 func TestRefusedDestinations(t *testing.T) {
 	dialed := make(chan struct{}, 100)
 	open := listening(t, func(net.Conn) { dialed <- struct{}{} })
@@ -90,7 +90,7 @@ func TestRefusedDestinations(t *testing.T) {
 	}
 }
 
-// What a program says that is no SMTP server is told to nobody but the log, at debug.
+// The text of a program that isn't an SMTP server goes only to the log, at debug.
 func TestBannersAreNotTold(t *testing.T) {
 	for _, row := range []struct{ name, greeting, answer, says string }{
 		{"SSH", "SSH-2.0-secret\r\n", "", "greeting: not an SMTP reply"},
@@ -134,7 +134,7 @@ func TestBannersAreNotTold(t *testing.T) {
 	}
 }
 
-// A certificate that was shown before SMTP began is not told either: it names hosts of another network.
+// A certificate that came before SMTP began is not shown either: it names hosts of another network.
 func TestCertificatesOfOtherServersAreNotTold(t *testing.T) {
 	web := httptest.NewUnstartedServer(nil)
 	web.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)

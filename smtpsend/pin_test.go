@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// issue makes a certificate for name, signed by parent, or by itself without one.
+// issue makes a certificate for name, signed by parent, or self-signed without one.
 func issue(t *testing.T, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (
 	*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// losesFor is how long a relay is remembered that lost pipelined commands.
+// losesFor is how long a relay that lost pipelined commands is remembered.
 const losesFor = 6 * time.Hour
 
 // mostLosers is how many of them are remembered.
 const mostLosers = 10_000
 
-// losers are the relays that offer PIPELINING and lose commands that come together. They get one command at a
-// time. Some firewalls do that to relays behind them.
+// losers are the relays that offer PIPELINING and lose commands that arrive together. They get one command at
+// a time. Some firewalls do that to relays behind them.
 type losers struct {
 	mu    sync.Mutex
 	until map[string]time.Time // by host and port

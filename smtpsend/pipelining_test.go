@@ -109,7 +109,7 @@ func TestARelayThatLosesPipelinedCommandsGetsItsMail(t *testing.T) {
 	}
 }
 
-// TestARelayThatEndsIdleConnectionsKeepsPipelining: that is no loss of commands.
+// TestARelayThatEndsIdleConnectionsKeepsPipelining: that doesn't count as a loss of commands.
 func TestARelayThatEndsIdleConnectionsKeepsPipelining(t *testing.T) {
 	t.Parallel()
 	server := testsmtp.Start(t, testsmtp.Options{})

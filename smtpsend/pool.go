@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pool keeps the connections of each relay: at most Relay.Connections open. The most recently used one is
+// pool keeps each relay's connections: at most Relay.Connections open. The most recently used connection is
 // used first, so that the others become idle. When all are busy, a message waits in line. There the message
 // before may send its envelope along (chain). Bulk mail waits behind other mail, and keeps some connections
 // free for it (Reserved).
@@ -27,8 +27,8 @@ type connections struct {
 
 // grant is a connection, or the right to open one. It is returned by give or drop.
 type grant struct {
-	c *session     // nil: open one
-	t *transaction // on c, with its envelope sent; nil: none was begun
+	c *session     // nil to open one
+	t *transaction // on c, with its envelope sent; nil if none was begun
 }
 
 func newPool() *pool { return &pool{relays: map[Relay]*connections{}} }
@@ -124,7 +124,7 @@ func (p *pool) drop(relay Relay, next *waiter) {
 func (p *pool) forget(relay Relay) {
 	var dead []*session
 	p.mu.Lock()
-	if k := p.relays[relay]; k != nil { // it may have been reaped meanwhile
+	if k := p.relays[relay]; k != nil { // it may have been reaped since
 		dead, k.idle = k.idle, nil
 	}
 	p.mu.Unlock()
@@ -162,7 +162,7 @@ func (p *pool) close() {
 	p.reap(time.Now(), true)
 }
 
-// pop takes the most recently used of the idle connections. Those that are too old are taken out too: stale.
+// pop takes the most recently used idle connection. It also takes out the ones that are too old: stale.
 func (k *connections) pop(now time.Time) (c *session, stale []*session) {
 	for last := len(k.idle) - 1; last >= 0; last-- {
 		c := k.idle[last]

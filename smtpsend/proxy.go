@@ -33,7 +33,7 @@ func CheckProxy(text string) error {
 }
 
 // parseProxy parses a proxy's URL; nil without one. Its errors never contain the URL: it may hold a password,
-// and in a URL that does not parse nobody knows where.
+// and in a URL that does not parse its position is unknown.
 func parseProxy(raw string) (*proxy, error) {
 	if raw == "" {
 		return nil, nil
@@ -125,11 +125,11 @@ func (c *session) proxyRoots() (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// errProxyLogin is the cause when a proxy refuses the login. Only a change of settings can mend that.
+// errProxyLogin is the cause when a proxy refuses the login. Only a change of settings can fix that.
 var errProxyLogin = errors.New("it refuses the login")
 
-// proxyError is a proxy that does not connect to the relay. The fault may be the proxy's or the relay's, and
-// may pass.
+// proxyError is the error if a proxy does not connect to the relay. The cause may be the proxy or the relay,
+// and may pass.
 func (c *session) proxyError(ctx context.Context, err error) *Error {
 	e := c.sender.ioError(ctx, PhaseConnect, "", err)
 	if ctx.Err() != nil {

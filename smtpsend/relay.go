@@ -46,56 +46,56 @@ func (m TLSMode) String() string {
 type Relay struct {
 	ID   string // account or gateway id, for logs and metrics; may be empty
 	Host string // name or IP address; required
-	Port int    // 0: 465 with TLSImplicit, otherwise 587 with credentials and 25 without
+	Port int    // defaults to 465 with TLSImplicit, otherwise 587 with credentials and 25 without
 
-	TLS TLSMode // zero: TLSAuto
+	TLS TLSMode // zero means TLSAuto
 	// accept any certificate; for relays whose certificate cannot be checked otherwise
 	InsecureSkipVerify bool
-	CA                 string // PEM certificates to trust instead of the system's; empty: the system's
+	CA                 string // PEM certificates to trust; defaults to the system's
 	MinVersion         uint16 // lowest TLS version as in crypto/tls; zero, and anything lower: TLS 1.2
 
-	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4). Several are separated by
-	// spaces; one must be in the relay's chain. Without CA the chain needs no known authority. Empty: no pin.
+	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4). Several are separated by spaces;
+	// one must be in the relay's chain. Without CA the chain needs no known authority. Optional.
 	Pin string
 
 	// TLSName is the name that the certificate must have, and that the handshake asks for (SNI). With TLSA
 	// records several names may be separated by spaces: one suffices, and the handshake asks for the first.
-	// Empty: Host.
+	// Defaults to Host.
 	TLSName string
 
 	// TLSA are the DANE records (RFC 7672) one of which the certificate must match: usage, selector, matching
-	// type and data in hexadecimal, several separated by commas. No known authority is needed. Empty: none.
+	// type and data in hexadecimal, several separated by commas. No known authority is needed. Empty if none.
 	TLSA string
 
-	Username string // empty: no login
+	Username string // empty means no login
 	Password string // for PLAIN and LOGIN
 	// OAuth 2.0 token for XOAUTH2 and OAUTHBEARER; goes before Password when both are set
 	AccessToken       string
-	AuthMethod        string // PLAIN, LOGIN, XOAUTH2 or OAUTHBEARER; empty: the best that is offered
+	AuthMethod        string // PLAIN, LOGIN, XOAUTH2 or OAUTHBEARER; defaults to the best that is offered
 	AllowInsecureAuth bool   // send credentials in clear to a relay that is not on this machine
 
-	// name to greet with; empty: the host name when fully qualified, else the local address as a literal
+	// name to greet with; defaults to the host name if fully qualified, else the local address as a literal
 	EHLOName     string
-	LocalAddress string // IP address to connect from; empty: the system's choice
+	LocalAddress string // IP address to connect from; empty for the system's choice
 
 	// Proxy is the URL of a proxy: http or https (CONNECT), or socks5, with user:password if it needs them.
 	// The proxy resolves the relay's name, unless private addresses are refused (dialing.Guard.Target). CA
-	// may also sign the certificate of an https proxy. Empty: none.
+	// may also sign the certificate of an https proxy. Empty if none.
 	Proxy string
 
 	// OperatorsOwn: the settings file names the relay, so its address may be private whatever Options.Guard
 	// says
 	OperatorsOwn bool
 
-	Connections           int // connections open at once; 0: 10
-	MessagesPerConnection int // transactions before a connection is closed; 0: 100
-	// recipients in one transaction, at most; 0: 100. A relay's LIMITS RCPTMAX lowers it
+	Connections           int // maximum of open connections; defaults to 10
+	MessagesPerConnection int // transactions before a connection is closed; defaults to 100
+	// recipients in one transaction, at most; defaults to 100. A relay's LIMITS RCPTMAX lowers it
 	RecipientsPerTransaction int
 
-	IdleTimeout time.Duration // how long a connection is kept unused; 0: Options.IdleTimeout
-	Lifetime    time.Duration // age beyond which a connection takes no further message; 0: Options.Lifetime
+	IdleTimeout time.Duration // how long a connection is kept unused; defaults to Options.IdleTimeout
+	Lifetime    time.Duration // age after which it takes no more messages; defaults to Options.Lifetime
 
-	// Shared is the name under which connections are counted across processes, by Options.Admit; empty: only
+	// Shared is the name under which connections are counted across processes, by Options.Admit. If empty, only
 	// Connections bounds them, in this process.
 	Shared string
 }

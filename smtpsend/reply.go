@@ -109,8 +109,8 @@ func parseReplyLine(line string) (code int, last bool, text string, err error) {
 	return code, line[3] == ' ', line[4:], nil
 }
 
-// enhanced returns the reply's enhanced status code (RFC 2034, also in the forms "#5.1.1" and "5.7.1:") and
-// its words, lines joined by a space. A code whose class is not the reply code's is ignored.
+// enhanced returns the reply's enhanced status code (RFC 2034, and the forms "#5.1.1" and "5.7.1:") and its
+// text, with lines joined by a space. A code whose class is not the reply code's is ignored.
 func (r reply) enhanced() (code, words string) {
 	lines := strings.Split(r.text, "\n")
 	for i, line := range lines {
@@ -147,8 +147,8 @@ func (r reply) line() string {
 	return message.Clip(fmt.Sprintf("%d %s", r.code, text), maxLineShown)
 }
 
-// printableText returns a relay's words without control characters, for logs and pages. What is not UTF-8 is
-// read as Windows-1252.
+// printableText returns a relay's text without control characters, for logs and pages. Text that isn't UTF-8
+// is read as Windows-1252.
 func printableText(s string) string {
 	return strings.TrimSpace(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029' {

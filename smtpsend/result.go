@@ -10,10 +10,10 @@ type RecipientResult struct {
 	Address string
 	// the relay's last reply about it: to the dot when delivered, else the refusal; empty without any
 	Response string
-	// the provider that took it, such as "ses", and its id of the message; empty: unknown. Filled in by package
+	// the provider that took it, such as "ses", and its id of the message, if known. Filled in by package
 	// routing over SMTP, where the reply has the id
 	Provider, ProviderID string
-	Err                  *Error // nil: the relay took responsibility for this recipient
+	Err                  *Error // nil if the relay took responsibility for this recipient
 }
 
 // Result is the result of a whole message. It lists every recipient in the order of Message.To.
@@ -23,21 +23,21 @@ type Result struct {
 	Code          int    // code of Response; 0 without
 	RemoteName    string // name the relay greeted with
 	RemoteAddress string // IP address and port of the relay, or of the proxy on the way to it
-	TLS           string // such as "TLS 1.3"; empty: the message went in clear
+	TLS           string // such as "TLS 1.3"; empty if the message went in clear
 	Reused        bool   // the connection had served a message before
-	TLSFailed     *Error // why the message went in clear although the relay offers TLS; nil: it didn't
+	TLSFailed     *Error // why the message went in clear although the relay offers TLS; nil if it didn't
 	Timings       Timings
 
-	// Dialogue is an excerpt of what was said, if a recipient did not get the message and a relay was dialed:
-	// its first and last lines, about 20 lines and 2 kB at most. It names recipients. It has neither the
-	// content nor credentials, and nothing that a server said before it has shown to be an SMTP server. None
-	// if every recipient got the message.
+	// Dialogue is an excerpt of the dialogue, if a recipient did not get the message and a relay was dialed. It
+	// has the first and last lines, at most about 20 lines and 2 kB. It names recipients. It has neither the
+	// content nor credentials, and no text of a server that has not proven to be an SMTP server. It is empty if
+	// every recipient got the message.
 	Dialogue []DialogueLine
 }
 
-// Timings is how long each part of the conversation took, summed over the transactions. A phase that did
-// not happen is zero. With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds
-// the wait for all of them.
+// Timings are the durations of each part of the conversation, summed over the transactions. A phase that did
+// not happen is zero. With pipelining the answers to MAIL, RCPT and DATA arrive together, and Data holds the
+// wait for all of them.
 type Timings struct {
 	Wait    time.Duration // for a free connection
 	Connect time.Duration // look-up, TCP and greeting

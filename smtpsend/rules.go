@@ -23,8 +23,8 @@ const (
 	effectThrottleDestination effect = "throttle-destination"
 	effectThrottleDomain      effect = "throttle-domain"
 	effectThrottleConnection  effect = "throttle-connection"
-	effectReconnect           effect = "reconnect" // soft; a new connection may be used at once
-	// soft; at RCPT the next transaction may follow at once
+	effectReconnect           effect = "reconnect" // soft; a new connection may be used immediately
+	// soft; at RCPT the next transaction may follow immediately
 	effectNext     effect = "next"
 	effectAuth     effect = "auth"     // the account has to be corrected
 	effectSize     effect = "size"     // this message is too big
@@ -61,11 +61,11 @@ var rules = sync.OnceValue(func() []rule {
 	return out
 })
 
-// wordsJudged is how many bytes of a reply's words are compared with the rules: two lines of a reply at their
+// wordsJudged is how many bytes of a reply's text are compared with the rules: two lines of a reply at their
 // longest (RFC 5321, section 4.5.3.1.5). Each byte takes about 10 microseconds.
 const wordsJudged = 1024
 
-// matchRule returns the first rule that matches a reply's code and the beginning of its words.
+// matchRule returns the first rule that matches a reply's code and the beginning of its text.
 func matchRule(code int, text string) (rule, bool) {
 	text = strings.ToLower(text[:min(len(text), wordsJudged)])
 	for _, r := range rules() {

@@ -117,7 +117,7 @@ func TestFaultsAtEachPhase(t *testing.T) {
 					}})
 				timeout := 20 * time.Second
 				if f.Hang {
-					timeout = 2 * time.Second // long enough for what comes before
+					timeout = 2 * time.Second // long enough for the steps before
 				}
 				sender := newSender(t, smtpsend.Options{Timeout: timeout})
 				send := sync.OnceValues(func() (smtpsend.Result, error) {
@@ -231,7 +231,7 @@ func serverTLS(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: server.TLS.Certificates}
 }
 
-// TestLargeMessages: listening beside the writing leaves the connection as it was, in clear and over TLS.
+// TestLargeMessages: listening during the write leaves the connection as it was, in clear and over TLS.
 func TestLargeMessages(t *testing.T) {
 	for _, security := range []testsmtp.Security{testsmtp.Clear, testsmtp.STARTTLS} {
 		server := testsmtp.Start(t, testsmtp.Options{Security: security})

@@ -20,30 +20,30 @@ import (
 
 // Options tunes a Sender. The zero value works.
 type Options struct {
-	// longest wait for one reply, or for one 32 KiB block of content to leave; 0: 120 s
+	// longest wait for one reply, or for one 32 KiB block of content to leave; defaults to 120 s
 	Timeout        time.Duration
-	ConnectTimeout time.Duration // for look-up and TCP together; 0: 30 s, never more than Timeout
-	IdleTimeout    time.Duration // how long a connection is kept unused; 0: 10 s
-	// age beyond which a connection takes no further message, give or take a tenth; 0: 5 min
+	ConnectTimeout time.Duration // for look-up and TCP together; defaults to 30 s, never more than Timeout
+	IdleTimeout    time.Duration // how long a connection is kept unused; defaults to 10 s
+	// age beyond which a connection takes no further message, give or take a tenth; defaults to 5 min
 	Lifetime time.Duration
-	// "full" judges by code, enhanced code and words; "basic" by EmailEngine's plain rule; empty: full
+	// "full" (default) judges by code, enhanced code and text; "basic" by EmailEngine's plain rule
 	Classifier string
-	// for relays that name none; empty: the host name when fully qualified, else the local address
+	// for relays that name none; defaults to the host name if fully qualified, else the local address
 	EHLOName string
 
-	// Guard judges relays and proxies when they are dialed, except Relay.OperatorsOwn; nil: it permits private
-	// addresses. What it refuses is a failure of the account's settings.
+	// Guard judges relays and proxies when they are dialed, except Relay.OperatorsOwn. If nil, it permits
+	// private addresses. Its refusal is a failure of the account's settings.
 	Guard *dialing.Guard
 
-	// Admit is called before each new connection to a relay with Shared set, so that processes can count their
+	// Admit is called before each new connection to a relay with Shared set, so that processes can count
 	// connections together. The relay has its defaults filled in. Without an error the connection may be opened.
 	// release is called once, when it is closed or could not be opened. After an error the message waits for a
-	// connection of this process. Without one it fails with Verdict Throttle; Error.RetryAfter is what the
-	// error's method RetryAfter() time.Duration returns, if it has one. Nil: every connection may be opened.
+	// connection of this process. Without one it fails with Verdict Throttle; Error.RetryAfter comes from the
+	// error's method RetryAfter() time.Duration, if it has one. If Admit is nil, every connection may be opened.
 	Admit func(ctx context.Context, relay Relay) (release func(), err error)
 
-	Registry prometheus.Registerer // nil: measure nothing
-	Logger   *slog.Logger          // nil: discard
+	Registry prometheus.Registerer // nil to measure nothing
+	Logger   *slog.Logger          // nil to discard
 }
 
 // Sender sends messages. It keeps connections open between messages and is safe for concurrent use.

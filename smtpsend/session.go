@@ -14,7 +14,7 @@ import (
 type session struct {
 	sender *Sender
 	relay  Relay
-	proxy  *proxy   // what raw leads to; nil: the relay itself
+	proxy  *proxy   // what raw leads to; nil for the relay itself
 	target string   // what the proxy is asked to connect to
 	raw    net.Conn // the TCP connection; closing it ends every wait
 	conn   net.Conn // raw, or TLS over it
@@ -22,15 +22,15 @@ type session struct {
 	w      []byte // commands not yet written
 
 	name     string // in the relay's greeting
-	tls      string // version; empty: in clear
+	tls      string // version; empty if in clear
 	verified bool   // the relay was identified, by certificate, pin or TLSA record
 	ext      extensions
-	timings  Timings // of connecting
+	timings  Timings // for connecting
 	release  func()  // by Options.Admit
 
 	tlsFailed *Error // why it is in clear although the relay offers TLS
 
-	record *recorder // of the message that opens it; nil: it is open, or nobody wants it
+	record *recorder // for the message that opens it; nil if it is open, or no one wants it
 
 	served    int // transactions begun
 	expires   time.Time
@@ -39,12 +39,12 @@ type session struct {
 	botched   bool // the state is unknown: close it, never reuse it
 }
 
-// extensions is what the relay offered in answer to EHLO.
+// extensions are what the relay offered in answer to EHLO.
 type extensions struct {
 	pipelining, eightBit, utf8, startTLS, dsn, size, requireTLS bool
 
-	maxSize       int64 // 0: not given (RFC 1870)
-	maxRecipients int   // LIMITS RCPTMAX (RFC 9422); 0: not given
+	maxSize       int64 // 0 if not given (RFC 1870)
+	maxRecipients int   // LIMITS RCPTMAX (RFC 9422); 0 if not given
 	auth          []string
 }
 
@@ -83,8 +83,8 @@ func parseExtensions(text string) extensions {
 	return ext
 }
 
-// attach puts the session on a stream: the TCP connection, or TLS over it. What the old stream had buffered
-// is lost.
+// attach puts the session on a stream: the TCP connection, or TLS over it. Data that the old stream had
+// buffered is lost.
 func (c *session) attach(conn net.Conn) {
 	c.conn = conn
 	c.r = bufio.NewReader(conn)
@@ -97,7 +97,7 @@ func (c *session) watch(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = c.raw.Close() })
 }
 
-// queue adds a command to those that flush will write.
+// queue adds a command to the ones that flush will write.
 func (c *session) queue(parts ...string) {
 	for _, p := range parts {
 		c.w = append(c.w, p...)

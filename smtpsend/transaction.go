@@ -23,7 +23,7 @@ type transaction struct {
 	data     reply // to DATA
 
 	ahead    bool    // the envelope left with the dot of the message before
-	follower *waiter // whose envelope left with this one's dot; nil: nobody's
+	follower *waiter // whose envelope left with this one's dot, or nil
 	stale    bool    // the connection was used before and died before answering: nothing was seen
 	failure  *Error  // of the transaction as a whole
 }
@@ -108,7 +108,7 @@ func (t *transaction) fits() *Error {
 	return d.s.silent(e)
 }
 
-// settle writes what is queued and reads every reply due, even when the outcome is clear already: an unread
+// settle writes queued commands and reads every reply due, even when the outcome is clear already: an unread
 // reply would be taken for the answer to a later command.
 func (t *transaction) settle(ctx context.Context) {
 	if len(t.pending) == 0 {
@@ -180,7 +180,7 @@ func (t *transaction) phase() Phase {
 	return PhaseData
 }
 
-// fail gives the transaction's failure to every recipient that has no answer of its own yet.
+// fail gives the transaction's failure to every recipient without an answer.
 func (t *transaction) fail() {
 	d := t.d
 	undecided := *t.failure

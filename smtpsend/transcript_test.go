@@ -34,9 +34,9 @@ var update = flag.Bool("update", false, "write what came of each dialog into tes
 //	=> line            what came of it, as render writes it
 func TestTranscripts(t *testing.T) { playAll(t, "testdata/*.txt") }
 
-// TestDecisionTable plays what each row of the table of verdicts says: one file a row, named after it, one
-// dialog for each kind of evidence in it. testdata/README.md lists the rows that are no dialogs and the tests
-// they have instead.
+// TestDecisionTable plays each row of the table of verdicts: one file a row, named after it, one dialog for
+// each kind of evidence in it. testdata/README.md lists the rows without dialogs and the tests they have
+// instead.
 func TestDecisionTable(t *testing.T) { playAll(t, "testdata/table/*.txt") }
 
 func playAll(t *testing.T, pattern string) {
@@ -133,7 +133,7 @@ type cast struct {
 	server  *dialogServer
 	senders map[bool]*smtpsend.Sender
 	sends   [][]string
-	said    []strings.Builder // of each send
+	said    []strings.Builder // each send's
 	next    int               // send not begun yet
 	group   sync.WaitGroup
 }
@@ -238,7 +238,7 @@ func parseSend(t *testing.T, server *dialogServer, words []string) (smtpsend.Rel
 	return relay, m, o
 }
 
-// render writes what came of a message, a line for each recipient and one for the whole.
+// render writes the result of a message, a line for each recipient and one for the whole.
 func render(result smtpsend.Result, err error) string {
 	var b strings.Builder
 	for _, r := range result.Recipients {

@@ -17,11 +17,11 @@ const (
 	soughtPer  = 500
 )
 
-// DeliveriesAbout returns the deliveries of events of an account, oldest first: to the endpoints that exist,
-// or with bound only to that of the account. A delivery has the id of its event, so no log is read: the time
-// does not grow with the deliveries that there are. Of those that were made again, by hand or by a
-// replay, the last one is among them. Beyond 5,000 pairs of an event and an endpoint the rest is left
-// out, and the answer is partial.
+// DeliveriesAbout returns the deliveries of an account's events, oldest first: to the endpoints that exist,
+// or with bound only to the account's endpoint. A delivery has the id of its event, so no log is read, and
+// the time does not grow with the number of deliveries. If deliveries were made again, by an operator or by a
+// replay, it includes the last one. Beyond 5,000 pairs of an event and an endpoint it leaves out the rest,
+// and the answer is partial.
 func (w *Webhooks) DeliveriesAbout(ctx context.Context, account string, bound bool, events []string) (
 	api.MessageDeliveries, error) {
 	var out api.MessageDeliveries
@@ -59,8 +59,8 @@ func (w *Webhooks) DeliveriesAbout(ctx context.Context, account string, bound bo
 	return out, w.addWaits(ctx, out.Deliveries)
 }
 
-// withAgain reads first deliveries of events, and the last ones by which these were sent again. Those that do
-// not exist are left out.
+// withAgain reads first deliveries of events, and the last deliveries by which these were sent again. Missing
+// ones are left out.
 func (w *Webhooks) withAgain(ctx context.Context, firsts []ref) (found []api.Delivery, _ error) {
 	pipe, again := w.store.client.Pipeline(), make([]*redis.StringCmd, len(firsts))
 	for i, r := range firsts {

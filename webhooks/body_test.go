@@ -149,7 +149,7 @@ func TestHeadersAreEmailEngines(t *testing.T) {
 	for name := range r.Headers {
 		switch name {
 		case "host", "connection", "accept", "accept-language", "sec-fetch-mode", "accept-encoding":
-			// of its HTTP client
+			// its HTTP client's
 			continue
 		}
 		if rc.got()[0].header.Get(name) == "" {

@@ -12,7 +12,7 @@ const (
 	firstHold    = 5 * time.Second // how long the circuit stays open at first; doubles
 	longestHold  = time.Minute
 	longestAway  = time.Minute // the longest deferral, so that a recovered endpoint is noticed soon
-	assumedSpeed = time.Second // of an endpoint that has not responded yet
+	assumedSpeed = time.Second // for an endpoint that has not responded yet
 	probeWait    = time.Second // how long a task waits while a probe is in flight
 	forgetAfter  = 2 * time.Hour
 )
@@ -26,7 +26,7 @@ const (
 // A task that is not admitted gets a time to come back. The times are spaced at the endpoint's pace, so
 // that a backlog of ten thousand does not go through the queue every second.
 type breaker struct {
-	limit int            // requests to one endpoint at once
+	limit int            // concurrent requests to one endpoint
 	rnd   func() float64 // in [0,1)
 
 	mu       sync.Mutex
@@ -36,11 +36,11 @@ type breaker struct {
 // circuit is the breaker's state of one endpoint.
 type circuit struct {
 	inside   int
-	latency  time.Duration // of the last request
+	latency  time.Duration // the last request's
 	failures int           // in a row
-	hold     time.Duration // of the circuit, the last time it opened
+	hold     time.Duration // how long the circuit was open, the last time it opened
 	shut     time.Time     // no task is admitted before
-	woken    string        // the last request to end its rest that was heeded
+	woken    string        // the last request to end its pause that was obeyed
 	asked    time.Time     // time of the last task
 	line     time.Time     // when the last deferred task comes back
 }
@@ -112,9 +112,9 @@ func (b *breaker) wake(endpoint, request string) {
 	}
 }
 
-// turn is how a result changed an endpoint's circuit.
+// turn is a result's effect on an endpoint's circuit.
 type turn struct {
-	rests    time.Time // until when the endpoint rests; zero: it does not rest for longer than before
+	rests    time.Time // until when the endpoint is paused; zero if it is not paused for longer than before
 	failures int       // in a row
 	recovers bool      // it had rested, and works again
 }

@@ -50,8 +50,8 @@ func TestBreakerGivesSlowEndpointsFewerWorkers(t *testing.T) {
 	}
 }
 
-// Ten thousand tasks for one slow endpoint must not spin through the queue: each is told to come back when
-// its turn may be.
+// Ten thousand tasks for one slow endpoint must not spin through the queue: each comes back when it may be
+// possible.
 func TestBreakerSpacesABacklog(t *testing.T) {
 	g, now := newTestBreaker(2), time.Unix(1_000_000, 0)
 	g.rnd = func() float64 { return 0.99 }

@@ -256,7 +256,7 @@ func TestEndpointFailingForTooLongIsDisabled(t *testing.T) {
 		t.Fatal("disabled before its time")
 	}
 	works = true
-	if v := b.run(ep.ID, "E2"); v != "done" { // a success starts the count afresh
+	if v := b.run(ep.ID, "E2"); v != "done" { // a success starts the count again
 		t.Fatal(v)
 	}
 	if e := enabled(); e.FailingSince != nil {
@@ -278,7 +278,7 @@ func TestEndpointFailingForTooLongIsDisabled(t *testing.T) {
 }
 
 // The worker dies after the request and before the record: the event is sent again, and the receiver can
-// tell.
+// recognize it.
 func TestKilledBetweenRequestAndRecord(t *testing.T) {
 	t.Parallel()
 	rc := answering(t, 200)
@@ -317,7 +317,7 @@ func TestKilledBetweenRequestAndRecord(t *testing.T) {
 	}
 }
 
-// A worker told to stop gives its attempt back: stopping Postroom uses up nobody's attempts.
+// A worker that must stop gives its attempt back: stopping Postroom uses up no attempts.
 func TestStopGivesTheAttemptBack(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})

@@ -16,7 +16,7 @@ import (
 const (
 	statusPending   = "pending"   // an attempt will be made: its task is in the queue
 	statusDelivered = "delivered" // the endpoint accepted it
-	statusFailed    = "failed"    // no attempt is left, or a further one cannot succeed
+	statusFailed    = "failed"    // no attempt is left, or another cannot succeed
 	statusSkipped   = "skipped"   // the endpoint was switched off or deleted, or an operator removed the task
 )
 

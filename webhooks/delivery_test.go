@@ -44,7 +44,7 @@ func TestLogIsPagedNewestFirstAndCapped(t *testing.T) {
 			b.run(ep.ID, id)
 		}
 	}
-	// Six are over, of which four are kept; two are pending and always kept.
+	// Six are finished and four of them kept; two are pending and always kept.
 	if ids, total := logIDs(t, b, ep.ID, 0, 4); total != 6 ||
 		!slices.Equal(ids, []string{"E7", "E6", "E5", "E4"}) {
 		t.Errorf("first page %v of %d", ids, total)
@@ -282,8 +282,8 @@ func TestDeliveriesOfADeletedEndpointEndQuietly(t *testing.T) {
 	}
 }
 
-// TestLogExpires: whatever an endpoint leaves behind goes by itself, also when it is deleted before another
-// event comes.
+// TestLogExpires: whatever an endpoint leaves behind goes automatically, even when it is deleted before
+// another event comes.
 func TestLogExpires(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

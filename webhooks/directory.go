@@ -20,7 +20,7 @@ type Target struct {
 	ID      string            // [SettingsID], or the result of [AccountID]
 	URL     string            // absolute, http or https
 	Events  []string          // event types; none, or "*", for all
-	Headers map[string]string // added to each request, except those that Postroom sets
+	Headers map[string]string // added to each request, except for headers that Postroom sets
 	Broken  error             // why its headers don't open; its deliveries wait then
 }
 
@@ -35,11 +35,11 @@ func AccountID(account string) string { return accountPrefix + account }
 // target is an endpoint ready for use, from any source.
 type target struct {
 	id, url  string
-	from     int64    // the first millisecond of the stream whose events it gets; 0: all
-	events   []string // sorted; none: all
-	accounts []string // sorted; none: all
+	from     int64    // the first millisecond of the stream whose events it gets; 0 means all
+	events   []string // sorted; empty for all
+	accounts []string // sorted; empty for all
 	headers  map[string]string
-	rate     int                          // requests a second; 0: any number
+	rate     int                          // requests a second; 0 means any number
 	keys     func(now time.Time) [][]byte // that sign requests
 	off      string                       // why it is switched off; empty if it is on
 	woken    string                       // changes when a rest of it ends by request
@@ -228,8 +228,8 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	return targets, nil
 }
 
-// serviceKeys returns the keys that sign for targets without a secret of their own: the bytes of the
-// instance's signing secrets.
+// serviceKeys returns the keys that sign for targets without their own secret: the bytes of the instance's
+// signing secrets.
 func serviceKeys(o Options) [][]byte {
 	if o.Secret == "" {
 		return nil

@@ -14,13 +14,13 @@ import (
 // disabled is the data of a webhookDisabled event.
 type disabled struct {
 	Endpoint     string     `json:"endpoint"`
-	Host         string     `json:"host"` // of its URL; the rest of a URL may be a secret
+	Host         string     `json:"host"` // its URL's; the rest of a URL may be a secret
 	Reason       string     `json:"reason"`
 	FailingSince *time.Time `json:"failingSince,omitempty"`
 }
 
-// disableReason returns why an endpoint is to be switched off after an attempt, or "" if it is not. since
-// is when it began to fail.
+// disableReason returns why an endpoint must be switched off after an attempt, or "" if it need not. since is
+// when it began to fail.
 func (w *Webhooks) disableReason(d decision, since time.Time) string {
 	switch {
 	case d.gone:

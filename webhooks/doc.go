@@ -8,11 +8,11 @@
 //
 // # What it promises
 //
-//   - An event in the stream reaches every endpoint that wants it at least once, or its delivery says why
-//     not. Attempts, redeliveries and replays of one event to one endpoint carry the same webhook-id, so that
-//     a receiver can drop what it has seen.
-//   - One slow, dead or limited endpoint delays no other: it gets a bounded number of workers, fewer the
-//     slower it is; after failures in a row one request at a time asks whether it is back, and the others
+//   - An event in the stream reaches every endpoint that subscribes to it at least once, or its delivery says
+//     why not. Attempts, redeliveries and replays of one event to one endpoint carry the same webhook-id, so
+//     that a receiver can drop repetitions.
+//   - One slow, dead or limited endpoint delays no other. It gets a bounded number of workers, fewer the
+//     slower it is. After failures in a row one request at a time asks whether it is back, and the others
 //     wait in the queue, where they cost no attempt.
 //   - An endpoint that answers 410, or fails for DisableAfter with no success, is switched off, with a
 //     webhookDisabled event written in the same step. Events of the meantime can be replayed for as long as

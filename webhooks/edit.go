@@ -40,9 +40,9 @@ func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpo
 	return v, nil
 }
 
-// Update changes an endpoint. Absent fields take their defaults, with these exceptions. An absent secret,
-// the enabled flag, and a header whose value is sent masked stay as they are, but not under another URL: a
-// new one needs them anew, and so do secrets that don't open. After a new secret the old one is valid for 24
+// Update changes an endpoint. Absent fields take their defaults, with these exceptions. An absent secret, the
+// enabled flag, and a header whose value is sent masked stay as they are, but only under the same URL. A new
+// URL needs them again, and so do secrets that don't open. After a new secret the old one is valid for 24
 // hours, if the URL stays. Setting enabled, or a new URL, ends a switch-off by Postroom.
 func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest) (api.Endpoint, error) {
 	if err := validate(r); err != nil {
@@ -56,7 +56,7 @@ func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest)
 	})
 }
 
-// replace writes a valid request over an endpoint. It reports whether the endpoint starts afresh.
+// replace writes a valid request over an endpoint. It reports whether the endpoint starts over.
 func (w *Webhooks) replace(e *endpoint, s *secrets, r api.EndpointRequest) (fresh bool, err error) {
 	if err := e.stays(r, *s); err != nil {
 		return false, err
@@ -72,8 +72,8 @@ func (w *Webhooks) replace(e *endpoint, s *secrets, r api.EndpointRequest) (fres
 	return fresh, nil
 }
 
-// change changes an endpoint by do, which is called again if others changed it meanwhile. lost: its secrets
-// don't open. do reports whether the endpoint starts afresh: not failing, and not switched off.
+// change changes an endpoint by do, which is called again if others changed it in between. lost means that
+// its secrets don't open. do reports whether the endpoint starts over: not failing, and not switched off.
 func (w *Webhooks) change(ctx context.Context, id string,
 	do func(e *endpoint, s *secrets, lost bool) (fresh bool, err error)) (api.Endpoint, error) {
 	for range 5 {

@@ -170,7 +170,7 @@ func TestNewSecretKeepsTheOldOneForADay(t *testing.T) {
 	}
 }
 
-// Two people edit at once: neither change is lost, and nothing is half of each.
+// Two people edit together: neither change is lost, and nothing is half of each.
 func TestEditsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

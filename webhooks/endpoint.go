@@ -23,8 +23,8 @@ const masked = "******" // replaces a secret value in responses; in an edit it m
 type endpoint struct {
 	ID          string    `json:"id"`
 	URL         string    `json:"url"`
-	Events      []string  `json:"events,omitempty"`   // none: all
-	Accounts    []string  `json:"accounts,omitempty"` // none: all
+	Events      []string  `json:"events,omitempty"`   // empty for all
+	Accounts    []string  `json:"accounts,omitempty"` // empty for all
 	RateLimit   int       `json:"rateLimit,omitempty"`
 	Enabled     bool      `json:"enabled"`
 	Description string    `json:"description,omitempty"`
@@ -37,7 +37,7 @@ type endpoint struct {
 // secrets is the sealed part of an endpoint. It includes header values, because they often are credentials.
 type secrets struct {
 	Secret  string            `json:"secret"`
-	Older   []olderSecret     `json:"older,omitempty"` // sign beside Secret, the newest first
+	Older   []olderSecret     `json:"older,omitempty"` // sign in addition to Secret, newest first
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
@@ -47,18 +47,18 @@ type olderSecret struct {
 	Until  time.Time `json:"until"`
 }
 
-// mostOlder is how many replaced secrets of an endpoint may sign at once: each makes requests longer.
+// mostOlder is how many replaced secrets of an endpoint may sign together: each makes requests longer.
 const mostOlder = 3
 
-// switchedOff is the record of an endpoint that failed for too long or returned 410. It is valid for one
-// URL: an endpoint with a new URL starts afresh.
+// switchedOff is the record of an endpoint that failed for too long or returned 410. It is valid for one URL:
+// an endpoint with a new URL starts over.
 type switchedOff struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 	URL    string    `json:"url"`
 }
 
-// keys returns the keys that sign now: the secret's, and those of older ones for a while.
+// keys returns the keys that sign now: the secret's, and for a while older ones'.
 func (s secrets) keys(now time.Time) [][]byte {
 	var keys [][]byte
 	for _, one := range append([]olderSecret{{Secret: s.Secret}}, s.signing(now)...) {
@@ -80,7 +80,7 @@ func (s secrets) signing(now time.Time) []olderSecret {
 	return older
 }
 
-// until returns when the last of the older secrets ceases to sign; nil: none signs.
+// until returns when the last of the older secrets ceases to sign; nil means none signs.
 func (s secrets) until(now time.Time) *time.Time {
 	var last *time.Time
 	for _, one := range s.signing(now) {
@@ -142,9 +142,9 @@ func (e *endpoint) apply(r api.EndpointRequest, s *secrets, now time.Time) {
 	e.Updated = now.UTC().Truncate(time.Millisecond)
 }
 
-// stays returns an error if a request sends secrets elsewhere that it does not hand in: who may change an
-// endpoint does not know them. A URL is one place, its path too: the paths of a host may belong to different
-// people.
+// stays returns an error if a request sends secrets elsewhere without containing them, because people who may
+// change an endpoint may not know them. A URL with its path is one place: the paths of a host may belong to
+// different people.
 func (e *endpoint) stays(r api.EndpointRequest, s secrets) error {
 	if e.URL == r.URL && s.Secret != "" {
 		return nil
@@ -170,7 +170,7 @@ func filter(events []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(events)))
 }
 
-// validate returns all faults of a request in one error.
+// validate returns all invalid fields of a request in one error.
 func validate(r api.EndpointRequest) error {
 	var wrong fault.Fields
 	if err := CheckURL(r.URL); err != nil {
@@ -210,8 +210,8 @@ func checkHeader(name, value string) error {
 	return nil
 }
 
-// reserved reports whether only Postroom may set a header: the signatures, what they cover, and the framing
-// of the request.
+// reserved reports whether only Postroom may set a header: the signatures, the headers that they cover, and
+// the framing of the request.
 func reserved(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
@@ -276,5 +276,5 @@ func (e *endpoint) open(ring *seal.Ring) (secrets, error) {
 }
 
 // place is the context that the secrets are sealed with. It binds them to their endpoint and its URL, so that
-// nobody who writes to Redis can have them sent elsewhere.
+// no one who writes to Redis can have them sent elsewhere.
 func (e *endpoint) place() string { return fmt.Sprintf("webhook-endpoint:%s url=%q", e.ID, e.URL) }

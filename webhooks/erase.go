@@ -17,12 +17,12 @@ import (
 
 const (
 	erasedAtOnce = 250
-	erasePause   = 2 * time.Millisecond // between pages, so that deliveries go on
+	erasePause   = 2 * time.Millisecond // between pages, so that deliveries continue
 )
 
-// Erase removes a person from the deliveries of an account, or of all accounts if account is empty: of every
-// endpoint, also of deleted ones. A delivery about the person alone is deleted, also a pending one. In others
-// the address becomes message.Erased. tally counts each before it is changed. It may be repeated.
+// Erase removes a person from an account's deliveries (all accounts' if account is empty) to every endpoint,
+// including deleted ones. A delivery about the person alone is deleted, even if it is pending. In others the
+// address becomes message.Erased. tally counts each before it is changed. You can repeat it.
 func (w *Webhooks) Erase(ctx context.Context, account string, t *message.Traces,
 	tally func(n int) error) error {
 	return w.naming(ctx, account, t, func(r ref, record map[string]string) error {
@@ -103,7 +103,7 @@ func (w *Webhooks) eachDelivery(ctx context.Context, endpoint string,
 	}
 }
 
-// onlyErased reports whether an event is about nobody but erased persons.
+// onlyErased reports whether an event is about erased people only.
 func onlyErased(line string) bool {
 	var e struct {
 		Data struct {

@@ -57,7 +57,7 @@ func TestErasedPersonLeavesTheDeliveries(t *testing.T) {
 	if v := b.run(ep.ID, "E2"); v != "drop" || len(rc.got()) != sent {
 		t.Errorf("a pending one: %s, %d requests", v, len(rc.got()))
 	}
-	if n := b.db.Client().ZCard(t.Context(), dueKey()).Val(); n != 1 { // that of the other account
+	if n := b.db.Client().ZCard(t.Context(), dueKey()).Val(); n != 1 { // the other account's
 		t.Errorf("%d are due", n)
 	}
 }

@@ -13,9 +13,9 @@ import (
 // Failure is an endpoint without a success since a time, or one that Postroom switched off.
 type Failure struct {
 	Endpoint string
-	Off      string    // why it was switched off; empty: it is on
-	Since    time.Time // of the first failed attempt
-	Last     time.Time // of the latest one
+	Off      string    // why it was switched off; empty if it is on
+	Since    time.Time // the first failed attempt
+	Last     time.Time // the latest failed attempt
 }
 
 // failure is a failure as it is stored: for one URL.
@@ -32,8 +32,8 @@ func failureOf(text string) (f failure) {
 	return f
 }
 
-// Failing returns the endpoints whose attempts have all failed since a time, and those that Postroom switched
-// off, the longest failing first. An endpoint that somebody switched off is not among them.
+// Failing returns the endpoints whose attempts have all failed since a time, and endpoints that Postroom
+// switched off, the longest failing first. An endpoint that somebody switched off is not among them.
 func (w *Webhooks) Failing(ctx context.Context) ([]Failure, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {

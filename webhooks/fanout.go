@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	fanOutBatch = 200 // events read from the stream at once
+	fanOutBatch = 200 // events read from the stream together
 	// how long to collect a batch under load: reading one event costs nearly as much as reading ten
 	fanOutGather = 10 * time.Millisecond
 	// the same after a batch that no endpoint wanted
@@ -24,9 +24,9 @@ const (
 )
 
 // ref names a delivery. A task carries only this. The event itself is in the delivery's record. The record
-// outlives the stream, which may be trimmed before the last attempt. It also outlives the task: the log
-// shows what was sent, and can send it again. Each attempt reads the record anyway, so the event costs no
-// extra round trip.
+// outlives the stream, which may be trimmed before the last attempt. It also outlives the task: the log shows
+// sent events, and can send them again. Each attempt reads the record anyway, so the event costs no extra
+// round trip.
 type ref struct {
 	Endpoint string `json:"endpoint"`
 	Delivery string `json:"delivery"`
@@ -36,14 +36,14 @@ type ref struct {
 type order struct {
 	ref
 	raw   string
-	again string // the id of the event, if it is sent again; empty: this is its first delivery
+	again string // the event's id, if it is sent again; empty if this is its first delivery
 }
 
 // fanOut turns events into deliveries: a record, then a task, for each endpoint that subscribes to the
 // event. It runs again for events whose worker died before the acknowledgement, and then finds the existing
 // records.
 //
-// It needs the endpoints of now: with those of a second ago, an endpoint that another process has just made
+// It needs the current endpoints: with a second-old list, an endpoint that another process has just made
 // would never get these events.
 func (w *Webhooks) fanOut(ctx context.Context, entries []redisdb.Entry) error {
 	w.unwanted.Store(true)
@@ -145,8 +145,8 @@ func (w *Webhooks) create(ctx context.Context, orders []order) (created int, ful
 	return len(tasks), full, errors.Join(w.enqueue(ctx, tasks...)...)
 }
 
-// pendingAge is the lifetime of the record of an unfinished delivery that nothing else ends. It is far
-// longer than a delivery can wait for an endpoint, which is switched off after DisableAfter.
+// pendingAge is how long the record of an unfinished delivery lives if nothing else ends it. It is far longer
+// than a delivery can wait for an endpoint, which is switched off after DisableAfter.
 func (o *Options) pendingAge() time.Duration {
 	return max(30*24*time.Hour, 2*o.DisableAfter)
 }

@@ -55,8 +55,8 @@ func sameIDs(t *testing.T, got, want []string) {
 	}
 }
 
-// The stream is read a moment after its events were added. What was added before an endpoint was made is none
-// of its business; what was added afterwards is, whichever clock its process has.
+// The stream is read a moment after its events were added. An endpoint doesn't get events that were added
+// before it was made, and gets all events added afterwards, whichever clock its process has.
 func TestNewEndpointGetsTheEventsSinceThen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

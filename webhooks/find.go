@@ -16,10 +16,10 @@ const (
 	searchedPer = 250
 )
 
-// FindDeliveries returns a page of the deliveries of an endpoint that a query selects, newest first.
-// Without a status, or with pending, only the newest 2,000 are looked at; of those that are over, the
-// 2,000 that ended last. If there are more, the page is marked partial. It returns Invalid with the name
-// of a wrong field, and the errors of Options.Match.
+// FindDeliveries returns a page of an endpoint's deliveries that a query selects, newest first. Without a
+// status, or with pending, it looks only at the newest 2,000, and at the 2,000 finished deliveries that ended
+// last. If there are more, the page is marked partial. It returns Invalid with the name of an invalid field,
+// and Options.Match's errors.
 func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string,
 	q api.DeliveryQuery) (api.DeliveryPage,
 	error) {
@@ -63,7 +63,7 @@ func Statuses() []string {
 	return []string{statusPending, statusDelivered, statusFailed, statusSkipped}
 }
 
-// checkQuery returns the faults of a query.
+// checkQuery returns the invalid fields of a query.
 func checkQuery(q api.DeliveryQuery) error {
 	var wrong fault.Fields
 	if q.Status != "" && !slices.Contains(Statuses(), q.Status) {

@@ -7,7 +7,7 @@ import (
 
 // metrics counts deliveries. No label holds an endpoint, because there may be thousands.
 type metrics struct {
-	deliveries *prometheus.CounterVec // by outcome of one run of a task
+	deliveries *prometheus.CounterVec // by outcome of a task's run
 	latency    prometheus.Observer
 	lag        prometheus.Gauge
 	disabled   prometheus.Counter

@@ -9,10 +9,10 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// Patch changes the given fields of an endpoint. Absent ones stay. A new URL needs the secret and the
-// values of all headers anew, as for [Webhooks.Update]. Setting enabled, or a new URL, ends a switch-off
-// by Postroom. It returns Conflict for an endpoint whose secrets can't be opened: Update has all that it
-// needs.
+// Patch changes the given fields of an endpoint. Absent ones stay. A new URL needs the secret and the values
+// of all headers again, as for [Webhooks.Update]. Setting enabled, or a new URL, ends a switch-off by
+// Postroom. It returns Conflict for an endpoint whose secrets can't be opened: use Update, which has all that
+// it needs.
 func (w *Webhooks) Patch(ctx context.Context, id string, p api.EndpointPatch) (api.Endpoint, error) {
 	return w.change(ctx, id, func(e *endpoint, s *secrets, lost bool) (fresh bool, err error) {
 		if lost {
@@ -40,10 +40,10 @@ func (e endpoint) patched(p api.EndpointPatch, s secrets) api.EndpointRequest {
 // mostOverlap is the longest time for which a replaced secret may sign, too.
 const mostOverlap = 30 * 24 * time.Hour
 
-// Rotate replaces the secret of an endpoint. Only this result holds the new one. Requests carry a
-// signature by each of the two until the overlap is over: by default a day, at most 30 days, and 0 ends
-// the old secret now, with all that were replaced before. It returns Conflict if three replaced secrets
-// sign already, and for an endpoint whose secrets can't be opened.
+// Rotate replaces an endpoint's secret. Only this result holds the new one. Until the overlap is over,
+// requests carry a signature by each of the two. It lasts a day by default, at most 30 days; 0 ends the old
+// secret now, with all that were replaced before. It returns Conflict if three replaced secrets sign already,
+// and for an endpoint whose secrets can't be opened.
 func (w *Webhooks) Rotate(ctx context.Context, id string, r api.SecretRotation) (api.SecretRotated, error) {
 	overlap := rotation
 	if r.Overlap != nil {

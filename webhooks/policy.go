@@ -12,7 +12,7 @@ import (
 // reply is the result of one request: a response, or an error if there was none.
 type reply struct {
 	status     int           // 0 if there was no response
-	retryAfter time.Duration // requested by the response; 0: none
+	retryAfter time.Duration // requested by the response; 0 if none
 	head       string        // beginning of the response's body
 	latency    time.Duration
 	err        error // why there was no response
@@ -30,7 +30,7 @@ const (
 // decision is what to do after a request.
 type decision struct {
 	outcome outcome
-	next    time.Time // of the next attempt; zero unless retrying
+	next    time.Time // the next attempt's time; zero unless retrying
 	gone    bool      // the endpoint returned 410: switch it off
 	err     error     // what went wrong; nil when delivered
 }

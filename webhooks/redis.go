@@ -121,7 +121,7 @@ func hoursKey(endpoint string, day time.Time) string {
 	return redisdb.Key(0, "webhook", "hours", endpoint, day.UTC().Format(time.DateOnly))
 }
 
-// againKey has the id of the last delivery by which an event was sent to an endpoint again.
+// againKey has the id of the last delivery that sent an event to an endpoint again.
 func againKey(endpoint, event string) string {
 	return redisdb.Key(0, "webhook", "again", endpoint, event)
 }
@@ -247,7 +247,7 @@ func (s store) overdue(ctx context.Context, before time.Time, limit int) ([]ref,
 	return refs, nil
 }
 
-// postpone sets when pending deliveries are checked again, unless they were finished meanwhile.
+// postpone sets when pending deliveries are checked again, unless they have finished.
 func (s store) postpone(ctx context.Context, refs []ref, until time.Time) error {
 	scores := make([]redis.Z, len(refs))
 	for i, r := range refs {

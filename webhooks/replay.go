@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	replayChunk = 500             // events read from the stream at once
+	replayChunk = 500             // events read from the stream together
 	replayLock  = 5 * time.Minute // a replay that takes longer gives up
 )
 

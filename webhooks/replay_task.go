@@ -20,27 +20,27 @@ import (
 const ReplayTaskType = "webhook-replay"
 
 const (
-	replayKept  = 7 * 24 * time.Hour // for which the state of a replay is told
+	replayKept  = 7 * 24 * time.Hour // how long the state of a replay is shown
 	replayPause = time.Minute        // while too many deliveries wait
 )
 
 // The states of a replay in the background.
 const (
 	replayRunning     = "running"     // its task works, or waits for room
-	replayDone        = "done"        // it is over
-	replayStopped     = "stopped"     // the endpoint was switched off or deleted meanwhile
+	replayDone        = "done"        // it has finished
+	replayStopped     = "stopped"     // the endpoint was switched off or deleted in between
 	replayInterrupted = "interrupted" // nothing happened for so long that its task must be gone; never stored
 )
 
-// replayRef is the payload of the task of a replay.
+// replayRef is the payload of a replay's task.
 type replayRef struct {
 	Endpoint string `json:"endpoint"`
 	Run      string `json:"run"`
 }
 
 // StartReplay is [Webhooks.Replay] in the background, as a task that survives crashes, and that waits while
-// too many deliveries do. Events that come after its start are not part of it. [Webhooks.ReplayState] tells
-// how far it is.
+// too many deliveries do. Events that come after its start are not part of it. [Webhooks.ReplayState] returns
+// its progress.
 func (w *Webhooks) StartReplay(ctx context.Context, endpoint string, since time.Time) error {
 	if err := w.active(ctx, endpoint); err != nil {
 		return err
@@ -68,8 +68,8 @@ func replaying() error {
 	return fault.New(fault.Conflict, "ReplayInProgress", "A replay of this webhook endpoint is in progress")
 }
 
-// ContinueReplay handles a task of type [ReplayTaskType]. It goes on where the task ended when it ran last. A
-// chunk of events that is done twice makes each delivery once, because the run is part of its id.
+// ContinueReplay handles a task of type [ReplayTaskType]. It continues where the task ended when it ran last.
+// A chunk of events that is done twice makes each delivery once, because the run is part of its id.
 func (w *Webhooks) ContinueReplay(ctx context.Context, task queue.Task) queue.Verdict {
 	var r replayRef
 	if err := json.Unmarshal(task.Payload, &r); err != nil || r.Endpoint == "" || r.Run == "" {
@@ -80,7 +80,7 @@ func (w *Webhooks) ContinueReplay(ctx context.Context, task queue.Task) queue.Ve
 		return queue.RetryAt(w.now().Add(soon), err)
 	}
 	if record["run"] != r.Run || record["state"] != replayRunning {
-		return queue.Done() // a newer one has its place, or it is over
+		return queue.Done() // a newer replay has its place, or it has finished
 	}
 	state := replayRunning
 	for p := number(record["partition"]); p < w.db.Partitions(); p++ {
@@ -205,7 +205,7 @@ func progressOf(s api.EndpointReplayState, partition, partitions int) int {
 	return min(99, int(100*(float64(partition)+within)/float64(max(partitions, 1))))
 }
 
-// startReplay writes the record of a replay in place of that of the last one.
+// startReplay writes a replay's record, and so replaces the last replay's.
 func (s store) startReplay(ctx context.Context, endpoint string, fields map[string]any) error {
 	pipe := s.client.TxPipeline()
 	pipe.Del(ctx, replayStateKey(endpoint))
@@ -239,7 +239,7 @@ func (s store) holdReplay(ctx context.Context, r replayRef, now time.Time) error
 	return redisdb.Failed(err, "hold the replay of webhook endpoint %s", r.Endpoint)
 }
 
-// replay reads the record of the last replay; empty: there is none.
+// replay reads the record of the last replay; empty if there is none.
 func (s store) replay(ctx context.Context, endpoint string) (map[string]string, error) {
 	record, err := s.client.HGetAll(ctx, replayStateKey(endpoint)).Result()
 	if err != nil {

@@ -70,7 +70,7 @@ type poster struct {
 	secret  string // the instance's signing secret, for X-EE-Wh-Signature
 	agent   string // "postroom/1.2.3"
 	service func() string
-	traces  *telemetry.Tracer // nil: no traces
+	traces  *telemetry.Tracer // nil means no traces
 }
 
 // post makes one request and returns its result. It never follows a redirect. The request carries the trace

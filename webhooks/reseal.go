@@ -55,7 +55,7 @@ func (w *Webhooks) resealOne(ctx context.Context, id, raw string) (bool, error) 
 		if raw, err = w.store.one(ctx, id); err != nil {
 			return false, redisdb.Away(err)
 		}
-		if raw == "" { // deleted meanwhile
+		if raw == "" { // it has been deleted
 			return false, nil
 		}
 	}

@@ -86,8 +86,8 @@ func TestResealDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSignedByBothSecretsDuringAChange: a receiver that knows only the older signing secret goes on as
-// before.
+// TestSignedByBothSecretsDuringAChange: a receiver that knows only the older signing secret continues to
+// work.
 func TestSignedByBothSecretsDuringAChange(t *testing.T) {
 	t.Parallel()
 	rc := newReceiver(t, nil)

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	restShown = time.Minute // for which a rest that is over is still told, because one request probes it
+	restShown = time.Minute // how long a finished pause is still shown, because one request probes it
 	wakeMost  = 100         // deliveries that are made due when a rest is ended
 	wakeRead  = 500         // newest deliveries among which they are looked for
 )
 
-// rest is the record of an endpoint's pause, for those who ask. The breaker does not read it.
+// rest is the record of an endpoint's pause, for pages and the API. The breaker does not read it.
 type rest struct {
 	api.EndpointRest
 	URL string `json:"url"`
 }
 
-// noteRest records that an endpoint rests, or works again. A failure is logged: only what pages tell depends
-// on the record, and it expires.
+// noteRest records that an endpoint is paused, or works again. A failure is logged: the record is only shown
+// on pages, and it expires.
 func (w *Webhooks) noteRest(ctx context.Context, t *target, next turn, failure error) {
 	if next.rests.IsZero() && !next.recovers {
 		return
@@ -55,8 +55,8 @@ func (w *Webhooks) noteRest(ctx context.Context, t *target, next turn, failure e
 	}
 }
 
-// Resting returns the pause of an endpoint; nil: it does not rest. Its Until may have passed: then one
-// request asks the endpoint, and the others wait for its answer.
+// Resting returns the pause of an endpoint, or nil. Its Until may have passed: then one request asks the
+// endpoint, and the others wait for its answer.
 func (w *Webhooks) Resting(ctx context.Context, endpoint string) (*api.EndpointRest, error) {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
@@ -72,7 +72,7 @@ func (w *Webhooks) Resting(ctx context.Context, endpoint string) (*api.EndpointR
 	return nil, nil
 }
 
-// addWaits tells for which rests of their endpoints deliveries wait.
+// addWaits shows the endpoint pauses that deliveries wait for.
 func (w *Webhooks) addWaits(ctx context.Context, all []api.Delivery) error {
 	var ids []string
 	for _, d := range all {
@@ -106,7 +106,7 @@ func (w *Webhooks) addWaits(ctx context.Context, all []api.Delivery) error {
 	return nil
 }
 
-// Off returns why an endpoint is off; empty: it is on.
+// Off returns why an endpoint is off; empty if it is on.
 func (w *Webhooks) Off(ctx context.Context, endpoint string) (string, error) {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
@@ -115,8 +115,8 @@ func (w *Webhooks) Off(ctx context.Context, endpoint string) (string, error) {
 	return t.off, nil
 }
 
-// Wake ends the rest of an endpoint in all processes, and makes up to 100 of its waiting deliveries due. It
-// takes a second, until each process has seen it. If the endpoint still fails, it rests again. It returns
+// Wake ends an endpoint's pause in all processes, and makes up to 100 of its waiting deliveries due. It takes
+// a second, until each process has seen it. If the endpoint still fails, it is paused again. It returns
 // Conflict for an endpoint that is switched off.
 func (w *Webhooks) Wake(ctx context.Context, endpoint string) (api.EndpointWoken, error) {
 	if err := w.active(ctx, endpoint); err != nil {
@@ -143,14 +143,14 @@ func (w *Webhooks) Wake(ctx context.Context, endpoint string) (api.EndpointWoken
 	}
 	var woken api.EndpointWoken
 	for _, err := range w.runNow(ctx, queue.Notify, tasks...) {
-		if err == nil { // others run already, or ended meanwhile
+		if err == nil { // others run already, or have ended
 			woken.Woken++
 		}
 	}
 	return woken, nil
 }
 
-// wake ends the rest of an endpoint: every process heeds each new request once.
+// wake ends an endpoint's pause: every process obeys each new request once.
 func (s store) wake(ctx context.Context, endpoint, request string) error {
 	pipe := s.client.TxPipeline()
 	pipe.HSet(ctx, wokenKey(), endpoint, request)
@@ -162,7 +162,7 @@ func (s store) wake(ctx context.Context, endpoint, request string) error {
 	return nil
 }
 
-// rests reads the pauses of endpoints; those that do not rest are missing.
+// rests reads the pauses of endpoints; endpoints that aren't paused are missing.
 func (s store) rests(ctx context.Context, endpoints ...string) (map[string]rest, error) {
 	found := map[string]rest{}
 	if len(endpoints) == 0 {

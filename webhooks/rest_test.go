@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// failing makes an endpoint that failed five times, and rests.
+// failing makes an endpoint that failed five times, and is paused.
 func (b *bundle) failing() (api.Endpoint, *receiver) {
 	b.t.Helper()
 	rc := answering(b.t, 500)

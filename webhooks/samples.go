@@ -34,7 +34,7 @@ func sampleEvent(kind event.Type, t *target, now time.Time) (event.Event, error)
 	return e, nil
 }
 
-// sampleData returns what the data of an event of a type looks like.
+// sampleData returns an example of the data of an event type.
 func sampleData(kind event.Type, now time.Time) any {
 	m := event.Message{QueueID: sampleID, MessageID: "<sample@example.com>", Lane: "transactional",
 		Tags: []string{"sample"}, Metadata: json.RawMessage("{}"),
@@ -81,7 +81,7 @@ func sampleData(kind event.Type, now time.Time) any {
 	return sampleOfOthers(kind, m)
 }
 
-// sampleOfOthers is sampleData for what is no step of a message, nor trouble.
+// sampleOfOthers is sampleData for events that are neither a step of a message nor an error.
 func sampleOfOthers(kind event.Type, m event.Message) any {
 	switch kind {
 	case event.CampaignStarted, event.CampaignPaused, event.CampaignHeld, event.CampaignFinished:

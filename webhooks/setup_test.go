@@ -169,7 +169,7 @@ type spool struct {
 	tasks map[string]queue.Task
 	state map[string]queue.State
 	fail  error
-	run   []string // ids that were to be run now
+	run   []string // ids that had to be run now
 }
 
 func (s *spool) RunNow(_ context.Context, _ string, ids ...string) []error {
@@ -216,12 +216,12 @@ func (s *spool) ids() []string {
 	return ids
 }
 
-// receiver is an endpoint that keeps what it receives and answers what it is told.
+// receiver is an endpoint that keeps what it receives and answers as configured.
 type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []received
-	answer   func(n int, w http.ResponseWriter, r *http.Request) // n counts from 1; nil: 200
+	answer   func(n int, w http.ResponseWriter, r *http.Request) // n counts from 1; defaults to 200
 }
 
 type received struct {

@@ -14,11 +14,11 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// mostHours is how far back the numbers of an endpoint reach: 30 days.
+// mostHours is how far back an endpoint's numbers reach: 30 days.
 const mostHours = 720
 
-// Stats returns the numbers of the requests to an endpoint, for so many hours back from now, the current one
-// included. Zero means 24. Each request counts in the hour in which it ended. Tests are not counted.
+// Stats returns the numbers of the requests to an endpoint for some hours back from now, including the
+// current one. Zero means 24. Each request counts in the hour in which it ended. Tests are not counted.
 func (w *Webhooks) Stats(ctx context.Context, endpoint string, hours int) (api.EndpointStats, error) {
 	hours = cmp.Or(hours, 24)
 	if hours < 1 || hours > mostHours {

@@ -33,7 +33,7 @@ func (w *Webhooks) sweep(ctx context.Context) error {
 }
 
 // sweepOnce checks the deliveries that are overdue the longest. A delivery whose task is still to run is
-// postponed. One without a task gets a new one: a task that is gone is no reason to withhold an event. One
+// postponed. A delivery without a task gets a new one: a lost task must not withhold an event. A delivery
 // whose task was archived has been put away by an operator; its record says so.
 func (w *Webhooks) sweepOnce(ctx context.Context) error {
 	now := w.now()
@@ -60,7 +60,7 @@ func (w *Webhooks) sweepOnce(ctx context.Context) error {
 	return err
 }
 
-// taskStates returns the states of the tasks of deliveries.
+// taskStates returns the states of deliveries' tasks.
 func (w *Webhooks) taskStates(ctx context.Context, refs []ref) ([]queue.State, error) {
 	ids := make([]string, len(refs))
 	for i, r := range refs {
@@ -80,7 +80,7 @@ func (w *Webhooks) resolve(ctx context.Context, r ref, state queue.State, now ti
 	switch {
 	case err != nil:
 		return fmt.Errorf("look after webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
-	case !pending: // it ended meanwhile
+	case !pending: // it has ended
 		return nil
 	case state == "":
 		w.log.Warn("webhook delivery had no task: queued again", "endpoint", r.Endpoint, "delivery", r.Delivery)

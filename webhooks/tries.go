@@ -31,7 +31,7 @@ func (f finishing) try(ended time.Time, reason string) ([]byte, error) {
 }
 
 // triesOf returns the history of a delivery. The last answer is complete. A delivery whose first attempt
-// succeeded has no history of its own, because most are of this kind.
+// succeeded has no stored history, because most are of this kind.
 func triesOf(d api.Delivery, record map[string]string) []api.DeliveryAttempt {
 	var all []api.DeliveryAttempt
 	for field, text := range record {

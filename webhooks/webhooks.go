@@ -33,36 +33,36 @@ const (
 
 // Options are the settings of webhooks. The zero value works.
 type Options struct {
-	Attempts int           // requests for one delivery, the first included; zero: 10
-	Timeout  time.Duration // of one request, response included; zero: 30 s
+	Attempts int           // requests for one delivery, the first included; defaults to 10
+	Timeout  time.Duration // for one request, response included; defaults to 30 s
 	Backoff  queue.Backoff // waits between attempts; its zero value waits 10 s, 20 s, 40 s…
-	// an endpoint that fails for this long, with no success, is switched off; zero: 120 h
+	// an endpoint that fails for this long, with no success, is switched off; defaults to 120 h
 	DisableAfter time.Duration
 	AllowPrivate bool // private and loopback destinations may be reached
-	PerEndpoint  int  // requests to one endpoint at once, in this process; zero: 10
-	// deliveries that may wait for one endpoint; further events are left to a replay; zero: 100,000
+	PerEndpoint  int  // concurrent requests to one endpoint, in this process; defaults to 10
+	// deliveries that may wait for one endpoint; further events are left to a replay; defaults to 100,000
 	MaxPending int
-	LogSize    int           // finished deliveries kept for each endpoint; zero: 1,000
-	LogAge     time.Duration // how long they are kept; zero: 7 days
-	// the instance's signing secret, for X-EE-Wh-Signature and endpoints of settings and accounts; empty:
+	LogSize    int           // finished deliveries kept for each endpoint; defaults to 1,000
+	LogAge     time.Duration // how long they are kept; defaults to 7 days
+	// the instance's signing secret, for X-EE-Wh-Signature and endpoints of settings and accounts; if empty,
 	// neither signs
 	Secret string
 	// earlier signing secrets; endpoints of settings and accounts get a signature by each, too
 	OlderSecrets []string
 	Version      string // of Postroom, for User-Agent; empty: "dev"
 
-	// Implicit returns the endpoints of settings and accounts that receive events of an account; nil: only
-	// endpoints created through the API exist. The empty account stands for events of the whole instance.
-	// It is called for each batch of events and each delivery, so it must not do I/O.
+	// Implicit returns the endpoints of settings and accounts that receive an account's events. If nil, only
+	// endpoints created through the API exist. The empty account stands for events of the whole instance. It is
+	// called for each batch of events and each delivery, so it must not do I/O.
 	Implicit func(ctx context.Context, account string) ([]Target, error)
-	// ServiceURL returns the setting serviceUrl, "" if there is none; nil: there is none.
+	// ServiceURL returns the setting serviceUrl, "" if there is none; nil if there is none.
 	ServiceURL func() string
-	// Match returns which of at most 250 messages a search query finds; nil: deliveries cannot be searched.
+	// Match returns which of at most 250 messages a search query finds. If nil, deliveries cannot be searched.
 	Match func(ctx context.Context, q string, ids []string) (map[string]bool, error)
 
-	Traces  *telemetry.Tracer     // nil: no traces
-	Logger  *slog.Logger          // nil: nothing is logged
-	Metrics prometheus.Registerer // where to register the metrics; nil: nowhere
+	Traces  *telemetry.Tracer     // nil means no traces
+	Logger  *slog.Logger          // nil if nothing is logged
+	Metrics prometheus.Registerer // where to register the metrics; nil means nowhere
 }
 
 func (o Options) complete() Options {

@@ -63,7 +63,7 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 		return queue.Drop()
 	}
 	got := w.poster.post(ctx, *b, w.now())
-	if ctx.Err() != nil && got.err != nil { // this process stops; the endpoint is not at fault
+	if ctx.Err() != nil && got.err != nil { // this process stops; the endpoint is not the cause
 		w.breaker.abandon(t.breakerKey())
 		return w.giveBack(ctx, r, b.attempt)
 	}
@@ -120,12 +120,12 @@ func (w *Webhooks) settle(ctx context.Context, r ref, b *posting, got reply, d d
 
 // finishing is the input of finish.lua.
 type finishing struct {
-	attempt int    // 0: any
-	status  string // of the delivery from now on
+	attempt int    // 0 means any
+	status  string // the delivery's from now on
 	reply   reply
 	err     error
 	next    time.Time
-	url     string // of the endpoint, if the attempt counts for its health
+	url     string // the endpoint's, if the attempt counts for its health
 }
 
 // finish records the end of an attempt, even while this process stops, and retries for a few seconds while

@@ -6,8 +6,8 @@ import (
 	"crypto/sha256"
 )
 
-// appendRelaxed appends a field in the form that is signed (RFC 6376 section 3.4.2): its name in lower case,
-// its value unfolded, each run of white space as one blank, and none at its ends.
+// appendRelaxed appends a field in the form that is signed (RFC 6376 section 3.4.2). Its name is in lower
+// case, its value unfolded, each run of white space one blank, and none at its ends.
 func appendRelaxed(dst []byte, f headerField) []byte {
 	name := f.name()
 	for _, c := range name {
@@ -34,9 +34,9 @@ func appendRelaxed(dst []byte, f headerField) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// hashBody returns the hash of a body in the form that is signed (RFC 6376 section 3.4.4): no white space at
-// the end of lines, every other run of it as one blank, no empty lines at the end, and a line end after the
-// last line. A body of nothing else is empty.
+// hashBody returns the hash of a body in the form that is signed (RFC 6376 section 3.4.4). Lines have no
+// white space at their end, and every other run of it is one blank. There are no empty lines at the end, and
+// a line end after the last line. If nothing else is left, it is empty.
 func hashBody(body []byte) []byte {
 	h := sha256.New()
 	w := bufio.NewWriterSize(h, min(len(body), 32<<10)) // hashing small pieces is slow; neither fails

@@ -29,7 +29,7 @@ const (
 type Key struct{ signer crypto.Signer }
 
 // Parse parses a private key in PEM: RSA of 2048 to 4096 bits in PKCS #1 or PKCS #8, or Ed25519 in PKCS #8.
-// The error says what to do, follows the name of a field, and contains nothing of the key.
+// The error says what to do, follows the name of a field, and contains no part of the key.
 func Parse(text string) (*Key, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {

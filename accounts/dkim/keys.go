@@ -15,7 +15,7 @@ import (
 
 // Options are the settings of Keys and Signer. The zero value works.
 type Options struct {
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -26,7 +26,7 @@ type stored = records.Record[api.DomainKey]
 type Keys struct {
 	store *records.Store[api.DomainKey]
 	now   func() time.Time
-	ready *redisdb.Cache[*Signature] // by domain of From; nil: no key
+	ready *redisdb.Cache[*Signature] // by domain of From; nil means no key
 }
 
 // NewKeys returns Keys on an open database. It does no I/O.
@@ -39,7 +39,7 @@ func NewKeys(db *redisdb.DB, ring *seal.Ring, o Options) (*Keys, error) {
 	}
 	k := &Keys{now: o.Now}
 	k.store = records.New(db, ring, records.Kind[api.DomainKey]{
-		// a domain has a dot, so its key is never that of the version
+		// a domain has a dot, so its key is never the version's
 		Key: "dkim", Index: "dkim", Name: "DKIM key", Code: "DomainKeyChanged", Missing: notFound,
 		Secrets: func(k *api.DomainKey) []records.Secret {
 			return []records.Secret{{Field: "privateKey", Value: &k.PrivateKey}}
@@ -89,7 +89,7 @@ func (k *Keys) published(d api.NewDomainKey) (api.DomainKey, error) {
 	return next, nil
 }
 
-// Get returns the key of a domain, masked. Unknown: NotFound.
+// Get returns a domain's key, masked, or NotFound.
 func (k *Keys) Get(ctx context.Context, domain string) (api.DomainKey, error) {
 	name, err := CheckDomain(domain)
 	if err != nil {
@@ -113,7 +113,7 @@ func (k *Keys) List(ctx context.Context) (api.DomainKeyPage, error) {
 	return p, err
 }
 
-// Delete removes the key of a domain: its mail is not signed any more. Unknown: NotFound.
+// Delete removes a domain's key, or returns NotFound: its mail is not signed any more.
 func (k *Keys) Delete(ctx context.Context, domain string) error {
 	name, err := CheckDomain(domain)
 	if err != nil {
@@ -125,8 +125,8 @@ func (k *Keys) Delete(ctx context.Context, domain string) error {
 // Reseal is [records.Store.Reseal].
 func (k *Keys) Reseal(ctx context.Context) (int, error) { return k.store.Reseal(ctx) }
 
-// For returns the signature for mail from a domain: with its own key, or that of the nearest domain above it.
-// Nil: there is none. The signature is at most about a second old. Unavailable: Redis is unreachable.
+// For returns the signature for mail from a domain: with its own key, or the nearest domain's above it, or
+// nil. The signature is at most about a second old. It returns Unavailable if Redis is unreachable.
 func (k *Keys) For(ctx context.Context, domain string) (*Signature, error) {
 	s, _, err := k.ready.Get(ctx, domain, k.now(), func(ctx context.Context) (*Signature, bool, error) {
 		s, err := k.find(ctx, domain)

@@ -64,7 +64,7 @@ type Published struct {
 	key     string
 }
 
-// CheckRecord parses a record as verifiers do, and compares it with a key (nil: with none). The error says
+// CheckRecord parses a record as verifiers do, and compares it with a key, unless that is nil. The error says
 // what is wrong with the record and what to do.
 func CheckRecord(record string, k *Key) (Published, error) {
 	p, err := readRecord(record)

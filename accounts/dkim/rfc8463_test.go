@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRFC8463 takes the example of RFC 8463 appendix A: our canonical form is the one that was signed there,
-// the key there is read as it was meant, and signing it anew gives the very same signature.
+// TestRFC8463 takes the example of RFC 8463 appendix A. Our canonical form is the one that was signed there,
+// the key is read as it was meant, and signing it again gives the very same signature.
 func TestRFC8463(t *testing.T) {
 	mail, err := os.ReadFile("testdata/rfc8463.eml")
 	if err != nil {

@@ -17,13 +17,13 @@ type Signature struct {
 	Domain   string    // d=, as returned by CheckDomain
 	Selector string    // s=
 	Key      *Key      // whose record is published at selector._domainkey.domain
-	Time     time.Time // t=, time of signing; zero: no tag
+	Time     time.Time // t=, time of signing; zero means no tag
 
-	account string // the only one whose mail it signs; empty: see Owner
+	account string // the only one whose mail it signs; if empty, see Owner
 }
 
-// overSigned are the fields that are signed once more than they occur: those that readers see or mail
-// programs act upon, and those of one-click unsubscribing (RFC 8058 section 4). Changing one, or adding
+// overSigned are the fields that are signed once more than they occur: fields that readers see or mail
+// programs act upon, and the fields for one-click unsubscribing (RFC 8058 section 4). Changing one, or adding
 // another, breaks the signature.
 var overSigned = []string{
 	"From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To", "In-Reply-To", "References",
@@ -36,15 +36,15 @@ var overSigned = []string{
 // complaints by Feedback-ID only if it is signed.
 var signed = []string{"Sender", "Feedback-ID", "Auto-Submitted"}
 
-// maxInstances bounds the signed fields of one name, the last ones: h= lists each of them, and headers may
-// come from strangers.
+// maxInstances bounds the signed fields of one name to the last ones in the header: h= lists each of them,
+// and headers may come from anyone.
 const maxInstances = 10
 
 // maxColumn is the longest line of the signature.
 const maxColumn = 76
 
 // Sign returns the message with a DKIM-Signature in front (RFC 6376), in new memory. It fails if the message
-// has a line end other than CRLF, a line in its header that is no field, or no From.
+// has a line end other than CRLF, an invalid line in its header, or no From.
 func Sign(content []byte, s Signature) ([]byte, error) {
 	head, body, err := parse(content)
 	if err != nil {

@@ -27,10 +27,10 @@ func NewSigner(keys *Keys) *Signer { return &Signer{keys: keys} }
 // Owner is the account of a message.
 type Owner struct {
 	Account string    // its id
-	Key     *api.DKIM // its own key, in clear; nil: it has none
-	// Owns reports whether the account may use the instance's key of a domain. Nil: it may use none.
+	Key     *api.DKIM // its own key, in clear; nil if it has none
+	// Owns reports whether the account may use the instance's key of a domain. Nil if it may use none.
 	Owns func(domain string) bool
-	// Trusted lets the key of any domain sign: nobody checks the senders of the message (senders.enforce).
+	// Trusted lets any domain's key sign: the message's senders aren't checked (senders.enforce).
 	Trusted bool
 }
 
@@ -43,10 +43,9 @@ func (o Owner) may(s *Signature) bool {
 }
 
 // Sign returns the message with a signature in front, in new memory, or the same message if there is no key.
-// fromDomain is the domain of its
-// (first) author. at is the time of the signature: each attempt of a message gives the same one, and so the
-// same bytes. A nil Signer signs nothing. The package comment describes the choice of the key, and the
-// errors.
+// fromDomain is the domain of its first author. at is the time of the signature: each attempt of a message
+// gives the same time, and so the same bytes. A nil Signer signs nothing. The package comment describes the
+// choice of the key, and the errors.
 func (s *Signer) Sign(ctx context.Context, owner Owner, fromDomain string, at time.Time,
 	content []byte) ([]byte, error) {
 	if s == nil {
@@ -61,7 +60,7 @@ func (s *Signer) Sign(ctx context.Context, owner Owner, fromDomain string, at ti
 	return Sign(content, dated)
 }
 
-// choose returns the signature of a message; nil: none.
+// choose returns the signature of a message; nil if none.
 func (s *Signer) choose(ctx context.Context, owner Owner, fromDomain string) (*Signature, error) {
 	account := owner.Key
 	if account != nil && aligned(account.Domain, fromDomain) {

@@ -66,7 +66,7 @@ func (p *providers) add(t *testing.T, g api.Gateway) {
 	}
 }
 
-// submit hands in a message from the account shop.
+// submit submits a message from the account shop.
 func (p *providers) submit(t *testing.T, to ...string) string {
 	t.Helper()
 	req := api.SubmitRequest{Account: "shop", Subject: "Your order", Text: "Hello."}
@@ -164,8 +164,8 @@ func TestADoubtStaysWithTheGatewayThatRemembersIt(t *testing.T) {
 	}
 }
 
-// TestAReportEndsADoubt: who is reported on has the message and gets it no second time. Without a report the
-// message is repeated or set aside, as the setting says, but not before a report had time to come.
+// TestAReportEndsADoubt: a recipient with a report has the message and doesn't get it again. Without a report
+// the message is repeated or set aside, as the setting says, but not before a report had time to come.
 func TestAReportEndsADoubt(t *testing.T) {
 	t.Parallel()
 	for _, doubt := range []string{"resend", "hold"} {
@@ -207,7 +207,7 @@ func TestAReportEndsADoubt(t *testing.T) {
 					return err == nil && strings.Contains(fmt.Sprint(got), "messageDelivered")
 				})
 			}
-			after, copies := api.StatusSent, 2 // of what nobody reports on
+			after, copies := api.StatusSent, 2 // without a report
 			if doubt == "hold" {
 				after, copies = api.StatusDead, 1
 			}
@@ -243,7 +243,7 @@ func TestAReportEndsADoubt(t *testing.T) {
 func TestAGatewayThatCannotCarryAMessage(t *testing.T) {
 	t.Parallel()
 	p := office(t, nil, "http", "smtp")
-	for range 7 { // more than it takes to make a gateway rest
+	for range 7 { // more than it takes to pause a gateway
 		req := api.SubmitRequest{Account: "shop", To: api.Addresses{{Address: "ann@example.net"}}, Subject: "s",
 			Text:       "t",
 			RequireTLS: true}

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/app/apptest"
 )
 
-// limit sets how many messages account a may have accepted in a day; 0: any number.
+// limit sets how many messages account a may have accepted in a day; 0 means any number.
 func (r *rivals) limit(t *testing.T, perDay int) {
 	t.Helper()
 	_, err := api.UpdateAccount.Do(t.Context(), r.admin,
@@ -38,8 +38,8 @@ func lacksRoom(t *testing.T, client *api.Client, id, words string) {
 	})
 }
 
-// TestCampaignsWaitForTheQuotaOfTheirAccount: two at once send no more than a day allows, and go on by
-// themselves when there is room.
+// TestCampaignsWaitForTheQuotaOfTheirAccount: two together send no more than a day allows, and continue
+// automatically when there is room.
 func TestCampaignsWaitForTheQuotaOfTheirAccount(t *testing.T) {
 	t.Parallel()
 	r := campaignRivals(t, map[string]string{})
@@ -98,8 +98,7 @@ func TestACampaignCountsEachEmailOnce(t *testing.T) {
 	}
 }
 
-// TestACampaignWaitsForTheQuotaOfItsToken: of the token that started it, which is that of its test emails,
-// too.
+// TestACampaignWaitsForTheQuotaOfItsToken: the token that started it. Its test emails count, too.
 func TestACampaignWaitsForTheQuotaOfItsToken(t *testing.T) {
 	t.Parallel()
 	r := campaignRivals(t, map[string]string{})

@@ -25,7 +25,7 @@ func campaignRivals(t *testing.T, set map[string]string) *rivals {
 	return r
 }
 
-// asB makes a campaign name what belongs to account b.
+// asB makes a campaign name account b's sender or gateway.
 func asB(c *api.Campaign) { c.From = &api.Address{Name: "CEO B", Address: "ceo@b.example"} }
 
 // ofA is asB in a campaign that an unbound caller writes for account a.
@@ -37,7 +37,7 @@ func ofA(c *api.Campaign) {
 // asGuest makes a campaign of account c name its sender at b.example.
 func asGuest(c *api.Campaign) { c.From = &api.Address{Address: "guest@b.example"} }
 
-// foreignCampaigns are the ways in which a campaign names what belongs to another account.
+// foreignCampaigns are the ways in which a campaign names another account's objects.
 var foreignCampaigns = map[string]struct {
 	change      func(*api.Campaign)
 	code, field string
@@ -268,7 +268,7 @@ func TestALostSenderStartsNoCampaign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apptest.SendNow(t, r.admin, "draft") // who named the sender anew is not bound, and answers for it
+	apptest.SendNow(t, r.admin, "draft") // whoever named the sender again is not bound, and answers for it
 	apptest.Reaches(t, r.admin, "draft", api.CampaignSent)
 }
 
@@ -302,7 +302,7 @@ func TestAScheduledCampaignOfALostSenderIsHeld(t *testing.T) {
 	apptest.Reaches(t, r.c, id, api.CampaignSent)
 }
 
-// TestARunningCampaignOfALostSenderIsHeld: nobody else is mailed, and it goes on when the sender is back.
+// TestARunningCampaignOfALostSenderIsHeld: it sends to no one else, and continues when the sender is back.
 func TestARunningCampaignOfALostSenderIsHeld(t *testing.T) {
 	t.Parallel()
 	r := campaignRivals(t, map[string]string{})

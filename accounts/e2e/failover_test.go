@@ -19,14 +19,14 @@ type silentRow struct {
 	silent      int // gateways before the one that works
 	after       int // messages that they take before
 	verb        string
-	connections int   // limit of each gateway; 0: none
-	weights     []int // of the gateways; nil: they have none
+	connections int   // limit of each gateway; 0 if none
+	weights     []int // the gateways'; nil if they have none
 	processes   int   // 0: one
-	back        int   // after how many messages they work again; 0: never
+	back        int   // after how many messages they work again; 0 means never
 	lane        func(n int) api.Lane
 }
 
-// mails is the number of messages of the account. If its gateways have a limit of connections, these are so
+// mails is the number of the account's messages. If its gateways have a limit of connections, these are so
 // many that they would take longer than the patience of the test if each waited a second for them.
 func (row silentRow) mails() int {
 	if row.connections > 0 {
@@ -36,7 +36,7 @@ func (row silentRow) mails() int {
 }
 
 // TestMailPassesASilentGatewayWithinSeconds: an account with a fallback waits for no relay that stalls. Each
-// message leaves once, and those of another account are not touched. docs/delivery.md promises it.
+// message leaves once, and another account's messages are not touched. docs/delivery.md promises it.
 func TestMailPassesASilentGatewayWithinSeconds(t *testing.T) {
 	t.Parallel()
 	for _, row := range []silentRow{

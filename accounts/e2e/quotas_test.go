@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// quotaRefused fails the test unless a call was refused by a quota, in words that name it.
+// quotaRefused fails the test unless a quota refused a call, with a text that names it.
 func quotaRefused(t *testing.T, what string, err error, status int, words string) api.Failure {
 	t.Helper()
 	var f *api.Failure
@@ -158,7 +158,7 @@ func metric(t *testing.T, a *app.App, name string) string {
 	return ""
 }
 
-// TestQuotaOfATokenHolds: a token that may hand in one message a day, over HTTP and SMTP together.
+// TestQuotaOfATokenHolds: a token that may submit one message a day, over HTTP and SMTP together.
 func TestQuotaOfATokenHolds(t *testing.T) {
 	t.Parallel()
 	r := pausedRivals(t, map[string]string{})
@@ -335,7 +335,7 @@ func TestQuotasOfWhatIsNoMail(t *testing.T) {
 	}
 }
 
-// TestRequestsOfBoundTokensHaveALimit: the account's holds where the token has none of its own.
+// TestRequestsOfBoundTokensHaveALimit: the account's limit holds for a token without its own.
 func TestRequestsOfBoundTokensHaveALimit(t *testing.T) {
 	t.Parallel()
 	r := startRivals(t, map[string]string{"quotas.requests": "1000000"})

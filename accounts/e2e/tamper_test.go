@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestARelayMovedInRedisGetsNoPassword: whoever can write to Redis moves the relay of an account to a port of
-// their own. Submits say what is wrong until the password is entered again, and other accounts go on.
+// TestARelayMovedInRedisGetsNoPassword: an attacker who can write to Redis moves an account's relay to their
+// own port. Submits say what is wrong until the password is entered again, and other accounts continue.
 func TestARelayMovedInRedisGetsNoPassword(t *testing.T) {
 	t.Parallel()
 	mine := testsmtp.Start(t, testsmtp.Options{Username: "u", Password: "secret"})

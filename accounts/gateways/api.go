@@ -187,7 +187,7 @@ func Described(g api.Gateway) (Relay, error) {
 	return settings.Relay(""), nil
 }
 
-// APIFields returns the fields of api.GatewayAPI that a type needs, and those that it may have besides.
+// APIFields returns the fields of api.GatewayAPI that a type needs, and its optional ones.
 func APIFields(t api.GatewayType) (needs, has []string) { return apiTypes[t].needs, apiTypes[t].has }
 
 // withSecret returns a gateway whose requests are signed with a secret, which it makes if there is none.

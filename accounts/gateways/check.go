@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Faults collects the wrong fields of a request.
+// Faults collects a request's invalid fields.
 type Faults struct{ fault.Fields }
 
 // Text checks a line of text that has at most limit characters.
@@ -44,7 +44,7 @@ func (f *Faults) ID(key, id string) {
 	}
 }
 
-// ValidID reports whether a name can be that of an account or gateway.
+// ValidID reports whether a name can be the id of an account or gateway.
 func ValidID(id string) bool { return idPattern.MatchString(id) }
 
 // Check returns all wrong fields of settings. Masked secrets are valid.

@@ -31,14 +31,14 @@ var receivers = []receiver{
 	{"icloud.com", []string{"me.com", "mac.com"}, "mail.icloud.com"},
 }
 
-// DomainOf returns the domain of an address in the form of the DNS.
+// DomainOf returns an address' domain as the DNS has it.
 func DomainOf(address string) string {
 	domain := message.ASCIIDomain(address[strings.LastIndexByte(address, '@')+1:])
 	return strings.TrimSuffix(strings.ToLower(domain), ".")
 }
 
-// Group returns the group that a domain shares limits with, as far as its name tells: its receiver, or the
-// domain. The groups of the type mx are those of package mxsend.
+// Group returns the group that a domain shares limits with, as far as its name shows: its receiver, or the
+// domain. Package mxsend has the groups for the type mx.
 func Group(kind api.GatewayType, domain string) string {
 	name := domain
 	if suffix, ok := strings.CutPrefix(domain, "yahoo."); ok && suffix != "co.jp" { // which is another company
@@ -62,16 +62,16 @@ func Group(kind api.GatewayType, domain string) string {
 // nothing.
 type DestinationLimit struct {
 	Rate        limits.Rate
-	Connections int // messages under way, of all processes together; 0: any number
+	Connections int // messages under way, of all processes together; 0 means any number
 }
 
 // Destinations are the limits of a gateway for groups of recipients' domains.
 type Destinations struct {
 	usual DestinationLimit
-	own   map[string]DestinationLimit // of groups that have others
+	own   map[string]DestinationLimit // of groups with their own limits
 }
 
-// Of returns the limit of a group.
+// Of returns a group's limit.
 func (d *Destinations) Of(group string) DestinationLimit {
 	if d == nil {
 		return DestinationLimit{}
@@ -91,7 +91,7 @@ func (d *Destinations) Names(group string) bool {
 	return ok
 }
 
-// NewDestinations returns the limits in settings; nil: there are none.
+// NewDestinations returns the limits in settings; nil if there are none.
 func NewDestinations(kind api.GatewayType, settings map[string]api.DomainLimits) *Destinations {
 	if len(settings) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	for address, want := range map[string][2]string{ // the group, and that of the type mx
+	for address, want := range map[string][2]string{ // the group, and the group for type mx
 		"a@example.org": {"example.org", "example.org"}, "a@Example.ORG.": {"example.org", "example.org"},
 		"a@gmail.com": {"gmail.com", "google.com"}, "a@googlemail.com": {"gmail.com", "google.com"},
 		"a@hotmail.com": {"outlook.com", "olc.protection.outlook.com"},
@@ -32,7 +32,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestLimitsPerDomain: an entry holds in place of that of all domains, for all domains of its receiver.
+// TestLimitsPerDomain: an entry replaces the entry for all domains, for all of its receiver's domains.
 func TestLimitsPerDomain(t *testing.T) {
 	t.Parallel()
 	lines := []string{"* perMinute=100", "example.org", "gmail.com perSecond=2.5 connections=3"}

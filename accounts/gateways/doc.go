@@ -1,13 +1,13 @@
-// Package gateways makes a [Relay] that smtpsend can use out of settings: it checks them, adds those of
-// presets, and lists secrets with the hosts they are sent to. It does so for the own relay of an account, and
-// for gateways, the relays that accounts share. [Store] stores gateways, by package records, which seals and
-// masks secrets. Package routing resolves a gateway for every message and reports the outcome.
+// Package gateways turns settings into a [Relay] that smtpsend can use: it checks them, adds presets' values,
+// and lists secrets with the hosts they are sent to. It does so for an account's own relay, and for gateways,
+// the relays that accounts share. [Store] stores gateways, by package records, which seals and masks secrets.
+// Package routing resolves a gateway for every message and reports the outcome.
 //
 // It promises:
-//   - Every secret (password, access token, OAuth client secret and refresh token, password of a proxy) is
+//   - Every secret (password, access token, OAuth client secret and refresh token, proxy's password) is
 //     sealed before it reaches Redis, bound to its record and field. Answers show ****** instead. Sending
-//     that back keeps the stored value, but only while the places it goes to stay the same: who may change a
-//     relay's settings can't have its secrets sent to a host of their own.
+//     that back keeps the stored value, but only while the places it goes to stay the same. People who may
+//     change a relay's settings can't have its secrets sent to their own host.
 //   - An error about a request names every wrong field.
 //   - A preset replaces absent fields only (the table in preset.go has the numbers and their sources).
 //   - Every process sees a change within about a second, the process that made it immediately.

@@ -1,4 +1,4 @@
--- Stores what is known of a gateway's webhook at its provider.
+-- Stores the state of a gateway's webhook at its provider.
 -- KEYS[1] gateway:<id> (hash)   KEYS[2] gateway:<id>:state (hash)
 -- ARGV: state url text at
 --   text: why the state is not ok; empty: unsaid   at: when it was checked, ms since 1970

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/smtpsend/mxsend"
 )
 
-// direct returns the settings of a gateway of type mx ready to use.
+// direct returns the settings of an mx gateway ready to use.
 func (s *Settings) direct(id string, l api.Limits) mxsend.Target {
 	t := mxsend.Target{ID: id, Connections: l.Connections, MessagesPerConnection: l.PerConnection}
 	if s.mx == nil {

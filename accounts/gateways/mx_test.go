@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/smtpsend/mxsend"
 )
 
-// TestDirectDelivery: the settings of a gateway of type mx become a target, and what is wrong is named.
+// TestDirectDelivery: an mx gateway's settings become a target, and errors are named.
 func TestDirectDelivery(t *testing.T) {
 	t.Parallel()
 	g := api.Gateway{Gateway: "mx", Name: "mx", Type: api.GatewayMX, MX: &api.GatewayDirect{TLS: "required",

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// StateOpen is the state of a gateway that failed so often that it rests for a while.
+// StateOpen is the state of a gateway that is paused after too many failures.
 const StateOpen = stateOpen
 
 // The states of a gateway.
@@ -20,13 +20,13 @@ const (
 	stateUnset     = "unset"     // no use yet, or none since the gateway was changed
 	stateConnected = "connected" // the last attempt reached the relay and logged in
 	stateError     = "error"     // it did not; lastError has the reason
-	stateOpen      = "open"      // it failed so often that it rests for a while
+	stateOpen      = "open"      // paused after too many failures
 )
 
 const (
 	writeEvery   = time.Second     // shortest interval of writes for one gateway, by each process
 	forgetAfter  = time.Minute     // time after which an unused gateway is dropped from memory
-	writeTimeout = 3 * time.Second // of the last write of a process that stops
+	writeTimeout = 3 * time.Second // for the last write of a process that stops
 )
 
 // MostErrorText bounds the texts of errors that accounts and gateways keep, in bytes.
@@ -35,12 +35,12 @@ const MostErrorText = 500
 // met is the results of attempts through a gateway since the last write.
 type met struct {
 	Took       int       // messages
-	Last       time.Time // zero: no use
-	State      string    // empty: nothing new
-	RestsUntil time.Time // of the state open
-	Text       string    // of an error
+	Last       time.Time // zero means no use
+	State      string    // empty if nothing is new
+	RestsUntil time.Time // if the state is open
+	Text       string    // an error's
 	Code       string
-	At         time.Time // of the error
+	At         time.Time // the error's
 }
 
 // use is the results of a gateway that are not written yet.
@@ -53,7 +53,7 @@ type use struct {
 // Outcome stores the result of an attempt through a gateway: the number of messages it took (0 or 1 for one
 // attempt), and the error, nil on success. It writes to Redis at most once a second for each gateway. The
 // rest waits for the next time, or for Run; the first error after a success is written immediately. A refused
-// recipient or message is no trouble of the gateway: the gateway accepted the login.
+// recipient or message does not count against the gateway, which accepted the login.
 func (s *Store) Outcome(ctx context.Context, id string, took int, err error) {
 	now := s.now()
 	state, text, code := Met(err)
@@ -69,7 +69,7 @@ func (s *Store) Outcome(ctx context.Context, id string, took int, err error) {
 	})
 }
 
-// Opened stores that a gateway failed so often that it rests until a time.
+// Opened stores that a gateway is paused until a time after too many failures.
 func (s *Store) Opened(ctx context.Context, id string, until time.Time) {
 	s.note(ctx, id, s.now(), func(u *use) { u.State, u.RestsUntil = stateOpen, until })
 }
@@ -130,7 +130,7 @@ func (s *Store) write(ctx context.Context, id string, now time.Time) {
 	defer s.mu.Unlock()
 	u := s.uses[id]
 	if u == nil {
-		return // changed or deleted meanwhile
+		return // it has been changed or deleted since
 	}
 	took, last := u.Took+out.Took, u.Last
 	if last.IsZero() {
@@ -142,7 +142,7 @@ func (s *Store) write(ctx context.Context, id string, now time.Time) {
 	u.Took, u.Last, u.shown = took, last, ""
 }
 
-// takeOut takes the results of a gateway that are to be written; false: there are none.
+// takeOut takes a gateway's results that must be written, or returns false.
 func (s *Store) takeOut(id string, now time.Time) (met, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (s *Store) takeOut(id string, now time.Time) (met, bool) {
 
 func (u *use) idle() bool { return u.Took == 0 && u.State == "" }
 
-// Run writes results each second until ctx ends, and then what is left. It returns nil.
+// Run writes results each second until ctx ends, and then the rest. It returns nil.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()

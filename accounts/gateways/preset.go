@@ -6,12 +6,12 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// preset has the values of a provider for absent fields of a relay's settings. Zero: the provider publishes
-// none, and the general default holds.
+// preset has a provider's values for absent fields of a relay's settings. Zero means that the provider
+// publishes none, so the general default holds.
 type preset struct {
-	Host string // the provider's one host; empty: it must be given
+	Host string // the provider's one host; empty if it must be given
 	Port int    // STARTTLS is required on it
-	// port with TLS from the first byte, taken when secure is set; 0: the provider has none
+	// port with TLS from the first byte, taken if secure is set; 0 if the provider has none
 	Implicit    int
 	Conns       int           // connections at once, of all processes together
 	PerConn     int           // messages on one connection
@@ -44,12 +44,12 @@ const (
 //     and spread better over its hosts. The rate is the plan's.
 //   - mailgun: 1,000 recipients in one message; smtp.mailgun.org serves its domains in the USA. Those in the
 //     EU need the host smtp.eu.mailgun.org.
-//   - postmark: 50 recipients in one message; ports 25, 2525 and 587 with STARTTLS only. The host is that of
+//   - postmark: 50 recipients in one message; ports 25, 2525 and 587 with STARTTLS only. The host is for
 //     transactional streams; broadcasts have smtp-broadcasts.postmarkapp.com.
 //   - icloud: Apple's support names 1,000 messages and 1,000 recipients a day and 500 recipients in one
 //     message (article 102198); more than one connection draws refusals. It wants a password made for the
 //     app, on port 587.
-//   - generic: a relay of which nothing is known: two connections.
+//   - generic: an unknown relay: two connections.
 var presets = map[string]preset{
 	"gmail": {Host: "smtp.gmail.com", Port: 587, Implicit: 465, Conns: 5, PerConn: 100, PerTrans: 100,
 		Day: 2000, Idle: carefulIdle, MaxLifetime: carefulLifetime},
@@ -69,7 +69,7 @@ var presets = map[string]preset{
 		MaxLifetime: carefulLifetime},
 }
 
-// limits lays explicit limits over those of a preset.
+// limits lays explicit limits over a preset's.
 func (p preset) limits(explicit *api.Limits) api.Limits {
 	l := api.Limits{PerMinute: p.Minute, PerDay: p.Day, Connections: p.Conns, PerConnection: p.PerConn}
 	if explicit == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// Check reports everything wrong with a gateway at once.
+// Check reports everything that is wrong with a gateway.
 func (s *Store) Check(g api.Gateway) error {
 	var f Faults
 	f.ID("gateway", g.Gateway)

@@ -22,26 +22,26 @@ import (
 
 // Relay is a relay ready to use. It holds secrets in clear: it is for sending, not for showing.
 type Relay struct {
-	Gateway string          // id of the gateway; empty: an account's own relay
-	Type    api.GatewayType // empty: smtp
-	SMTP    smtpsend.Relay  // of the type smtp
-	API     apisend.Target  // of the types with an API
-	MX      mxsend.Target   // of the type mx
-	// gets access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
+	Gateway string          // id of the gateway; empty for an account's own relay
+	Type    api.GatewayType // defaults to smtp
+	SMTP    smtpsend.Relay  // for type smtp
+	API     apisend.Target  // for types with an API
+	MX      mxsend.Target   // for type mx
+	// gets access tokens for the login; nil for the relay's own credentials, if any. Must not be changed
 	OAuth     *oauth.Client
-	OAuthUser string // the mailbox to log in as with OAuth, also in Relay.Username; empty without
-	// of the gateway, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
+	OAuthUser string // the mailbox to log in as with OAuth, including in Relay.Username; empty without
+	// the gateway's, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
 	Rate limits.Rate
-	// limits for groups of recipients' domains; nil: none. Not to be changed
+	// limits for groups of recipients' domains; may be nil. Must not be changed
 	Destinations *Destinations
-	Warmup       *api.Warmup // see RateAt; nil: none. Not to be changed
-	Lane         api.Lane    // of mail that it is for; empty: any
-	Connections  int         // connections at once, of all processes together; 0: each process has its own 10
-	// share of the load among the routes that have one; 0: used when those before it fail
+	Warmup       *api.Warmup // see RateAt; may be nil. Must not be changed
+	Lane         api.Lane    // the mail that it is for; empty means any
+	Connections  int         // connections of all processes together; if 0, each process has its own 10
+	// share of the load among the routes that have one; if 0, it is used when the routes before it fail
 	Weight int
 }
 
-// Path is how a message reaches its relay. What is empty is as the settings of the relay say.
+// Path is how a message reaches its relay. Empty fields are as in the relay's settings.
 type Path struct {
 	Proxy        string `json:"proxy,omitempty"` // URL without a password: it is stored in clear
 	LocalAddress string `json:"localAddress,omitempty"`
@@ -57,7 +57,7 @@ func (p Path) Check() fault.Fields {
 }
 
 // Apply makes a relay be reached by this path. The relay's password goes through a message's proxy only under
-// TLS that was verified: who may send may not learn it.
+// TLS that was verified: people who may send must not learn it.
 func (p Path) Apply(r *Relay) {
 	if r.Type == api.GatewayMX {
 		return // it has its own addresses, and goes through no proxy
@@ -90,8 +90,8 @@ func (r Relay) Host() string {
 	return net.JoinHostPort(r.SMTP.Host, strconv.Itoa(r.SMTP.Port))
 }
 
-// mostDirect is how many messages a process has under way to servers of recipients. Each is to other ones,
-// and may wait for minutes.
+// mostDirect is how many messages a process has under way to recipients' servers. Each goes to different
+// servers, and may wait for minutes.
 const mostDirect = 200
 
 // IsSMTP reports whether the relay speaks SMTP.
@@ -155,7 +155,7 @@ func (s *Settings) Relay(record string) Relay {
 
 // secure sets the protection of the connection. A provider's preset requires STARTTLS, unless the port has
 // TLS from the first byte. For a generic relay nothing is required. A relay on this machine gets STARTTLS if
-// it offers it, also with credentials: they do not leave the machine.
+// it offers it, even with credentials: they do not leave the machine.
 func (s *Settings) secure(r *smtpsend.Relay) {
 	var t api.SMTPTLS
 	if s.server.TLS != nil {
@@ -210,8 +210,8 @@ type found struct {
 	broken  error // why its secrets don't open
 }
 
-// Resolve returns a gateway ready to use. It is at most about a second old, and usually costs no round trip.
-// Unknown: NotFound, code GatewayNotFound.
+// Resolve returns a gateway ready to use, or NotFound, code GatewayNotFound. It is at most about a second
+// old, and usually costs no round trip.
 func (s *Store) Resolve(ctx context.Context, id string) (Relay, error) {
 	f, err := s.present(ctx, id)
 	return f.route, err
@@ -240,7 +240,7 @@ func (s *Store) Exists(ctx context.Context, id string) (bool, error) {
 func (s *Store) find(ctx context.Context, id string) (found, error) {
 	f, _, err := s.routes.Get(ctx, id, s.now(), func(ctx context.Context) (found, bool, error) {
 		f, err := s.load(ctx, id)
-		return f, err == nil && f.broken == nil, err // a broken one is read, and noticed, each time
+		return f, err == nil && f.broken == nil, err // a broken gateway is read, and noticed, each time
 	})
 	return f, err
 }

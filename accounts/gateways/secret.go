@@ -33,9 +33,9 @@ func gatewaySecrets(g *api.Gateway) []records.Secret {
 	return ofGateway(*g).secrets(&g.Pass, nil, &g.Proxy)
 }
 
-// secrets returns the secrets of settings; those of the arguments are not in s. A secret that opens the relay
-// (or a refresh token, whose access tokens are sent there) must not be sent to another relay, nor through a
-// proxy that was set later, nor to a server that only claims to be the relay.
+// secrets returns the settings' secrets; the arguments' are not in s. A secret that opens the relay (or a
+// refresh token, whose access tokens are sent there) must not be sent to another relay. It must not go
+// through a proxy that was set later, or to a server that only claims to be the relay.
 func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
 	through := records.Place{Field: "proxy", Value: origin(s.proxy)}
 	goes := append(s.place(), through)
@@ -79,7 +79,7 @@ func (s *Settings) place() []records.Place {
 		{Field: at + "ca", Value: strings.TrimSpace(tls.CA)}}
 }
 
-// origin returns scheme, host and port of a URL; empty: there is none.
+// origin returns scheme, host and port of a URL; empty if there is none.
 func origin(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

@@ -15,13 +15,13 @@ type Settings struct {
 	localAddress string
 	ehloName     string
 
-	perDomain map[string]api.DomainLimits // of gateways
+	perDomain map[string]api.DomainLimits // for gateways
 
-	kind api.GatewayType    // empty: smtp
-	api  api.GatewayAPI     // of the types with an API
-	mx   *api.GatewayDirect // of the type mx; nil: nothing is set
+	kind api.GatewayType    // defaults to smtp
+	api  api.GatewayAPI     // for types with an API
+	mx   *api.GatewayDirect // for type mx; nil if nothing is set
 
-	absent bool // the account has no relay of its own
+	absent bool // the account has no own relay
 	// prefixes of the fields of server and of its credentials in the API: "smtp." and "smtp.auth.", or empty
 	at, login string
 }
@@ -54,13 +54,13 @@ func ofGateway(g api.Gateway) *Settings {
 	return s
 }
 
-// preset returns the preset of the provider; zero: there is none.
+// preset returns the preset of the provider; zero if there is none.
 func (s *Settings) preset() preset { return presets[s.server.Preset] }
 
 // host returns the host of the relay.
 func (s *Settings) host() string { return cmp.Or(s.server.Host, s.preset().Host) }
 
-// port returns the port of the settings or the preset; 0: neither has one.
+// port returns the port of the settings or the preset; 0 if neither has one.
 func (s *Settings) port() int {
 	switch {
 	case s.server.Port != 0:
@@ -71,7 +71,7 @@ func (s *Settings) port() int {
 	return s.preset().Port
 }
 
-// provider returns the name of the token server: that of the preset if neither a name nor a URL is set.
+// provider returns the name of the token server: the preset's if neither a name nor a URL is set.
 func (s *Settings) provider() string {
 	if o := s.oauth; o.Provider != "" || o.TokenURL != "" {
 		return o.Provider
@@ -82,5 +82,5 @@ func (s *Settings) provider() string {
 	return ""
 }
 
-// Limits returns the limits in force: the explicit ones over those of the preset.
+// Limits returns the limits in force: the explicit ones over the preset's.
 func (s *Settings) Limits() api.Limits { return s.preset().limits(s.limits) }

@@ -18,15 +18,15 @@ import (
 
 // Options are the settings of a Store. The zero value works.
 type Options struct {
-	// Guard judges the hosts that gateways and accounts name. Nil: it permits private addresses.
+	// Guard judges the hosts that gateways and accounts name. Nil if it permits private addresses.
 	Guard *dialing.Guard
 	// ServiceURL returns the public address, which webhooks are posted to. Nil, or empty: there is none.
 	ServiceURL func() string
-	// InUse refuses to delete what something needs. Nil: nothing does.
+	// InUse refuses to delete what something needs. Nil if nothing does.
 	InUse records.InUse
-	// Logger gets failures to store results of attempts. Nil: nothing is logged.
+	// Logger gets failures to store results of attempts. Nil if nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -99,7 +99,7 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 	return api.GatewayUpdated{Gateway: id}, err
 }
 
-// Get returns a gateway with its state, secrets masked. Unknown: NotFound.
+// Get returns a gateway with its state, secrets masked, or NotFound.
 func (s *Store) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
 	g, err := s.store.Get(ctx, id)
 	if err != nil {
@@ -115,14 +115,14 @@ func (s *Store) List(ctx context.Context, page, pageSize int) (api.GatewayPage, 
 		Gateways: records.Map(p, s.info)}, err
 }
 
-// Delete removes a gateway. Unknown: NotFound. The caller checks that no account lists it.
+// Delete removes a gateway, or returns NotFound. The caller checks that no account lists it.
 func (s *Store) Delete(ctx context.Context, id string) error { return s.store.Delete(ctx, id) }
 
 // Reseal is [records.Store.Reseal].
 func (s *Store) Reseal(ctx context.Context) (int, error) { return s.store.Reseal(ctx) }
 
-// forget drops what is cached of a gateway after a change by this process. Unwritten results are dropped too:
-// they are about the relay before.
+// forget drops a gateway's cached data after a change by this process. It also drops unwritten results: they
+// are about the previous relay.
 func (s *Store) forget(id string) {
 	s.routes.Clear()
 	s.mu.Lock()

@@ -298,7 +298,7 @@ func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 	}
 }
 
-// TestWhileRedisIsAway runs before the parallel tests: the client goes on dialling for up to a second after
+// TestWhileRedisIsAway runs before the parallel tests: the client continues to dial for up to a second after
 // it.
 func TestWhileRedisIsAway(t *testing.T) {
 	server := testredis.Server(t)

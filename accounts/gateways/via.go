@@ -2,7 +2,7 @@ package gateways
 
 import "errors"
 
-// via is an error with its gateway. Its text is that of the error.
+// via is an error with its gateway. It has the error's text.
 type via struct {
 	error
 	gateway string
@@ -20,7 +20,7 @@ func Via(gateway string, err error) error {
 	return via{error: err, gateway: gateway}
 }
 
-// GatewayOf returns the gateway of an error; empty: the account's own relay, or unknown.
+// GatewayOf returns an error's gateway, or "" for the account's own relay and unknown errors.
 func GatewayOf(err error) string {
 	if v, ok := errors.AsType[via](err); ok {
 		return v.gateway

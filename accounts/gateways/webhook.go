@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb/records"
 )
 
-// ProviderOf returns the provider whose webhooks a type of gateway gets; empty: it gets none.
+// ProviderOf returns the provider whose webhooks a type of gateway gets; empty if it gets none.
 func ProviderOf(t api.GatewayType) provider.Name {
 	switch _, known := apiTypes[t]; {
 	case t == api.GatewayHTTP:
@@ -30,9 +30,9 @@ func ProviderOf(t api.GatewayType) provider.Name {
 var hookSecretOurs = []api.GatewayType{api.GatewayHTTP, api.GatewayPostmark, api.GatewayMailjet,
 	api.GatewaySparkPost, api.GatewayBrevo}
 
-// withHookSecret returns a gateway with a secret for its webhooks. It makes one where none is set and the
-// choice is ours. A secret that was to be kept is dropped if the gateway now leads to another place: it
-// proves nothing there. old is nil for a new gateway.
+// withHookSecret returns a gateway with a secret for its webhooks. It makes one if none is set and the choice
+// is ours. It drops a stored secret if the gateway now leads to another place, because it proves nothing
+// there. old is nil for a new gateway.
 func withHookSecret(old *stored, g api.Gateway) (with api.Gateway, made string) {
 	settings := ofGateway(g)
 	if !settings.isAPI() {
@@ -66,23 +66,22 @@ func (s *Settings) checkHookSecret(f *Faults) {
 	}
 }
 
-// Hook is how the webhooks of a gateway are proven.
+// Hook is how a gateway's webhooks are proven.
 type Hook struct {
-	Provider provider.Name // empty: the gateway has none
-	Secret   string        // empty: nobody has set one yet
+	Provider provider.Name // empty if the gateway has none
+	Secret   string        // empty if no one has set one yet
 }
 
-// Hook returns how the webhooks of a gateway are proven, from the cache of Resolve. Unknown: NotFound, code
-// GatewayNotFound.
+// Hook returns how a gateway's webhooks are proven, from Resolve's cache, or NotFound, code GatewayNotFound.
 func (s *Store) Hook(ctx context.Context, id string) (Hook, error) {
-	if len(id) > 256 || !ValidID(id) { // it came in the path of a request that nobody has proven
+	if len(id) > 256 || !ValidID(id) { // it came in the path of an unproven request
 		return Hook{}, notFound(id)
 	}
 	f, err := s.present(ctx, id)
 	return f.hook, err
 }
 
-// HookURL returns the address that the webhooks of a gateway are posted to. Empty: there is no public
+// HookURL returns the address that a gateway's webhooks are posted to. It is "" if there is no public
 // address, or the type has no webhooks.
 func (s *Store) HookURL(t api.GatewayType, id string) string {
 	base, name := strings.TrimSuffix(s.public(), "/"), ProviderOf(t)
@@ -92,7 +91,8 @@ func (s *Store) HookURL(t api.GatewayType, id string) string {
 	return base + "/webhooks/provider/" + string(name) + "/" + id
 }
 
-// SetHookSecret stores the secret of a gateway's webhooks. An empty one is made, where the choice is ours.
+// SetHookSecret stores the secret of a gateway's webhooks. If it is empty, one is made, where the choice is
+// ours.
 func (s *Store) SetHookSecret(ctx context.Context, id, secret string) error {
 	return s.store.Update(ctx, id, func(old *stored) (api.Gateway, error) {
 		g := old.Value
@@ -103,14 +103,14 @@ func (s *Store) SetHookSecret(ctx context.Context, id, secret string) error {
 	})
 }
 
-// hooked is what is stored about a webhook.
+// hooked is the stored state of a webhook.
 type hooked struct {
 	State     api.HookState
 	URL, Text string
 	At        time.Time
 }
 
-// NoteHook stores what is known of a gateway's webhook now, and returns it with the time.
+// NoteHook stores the current state of a gateway's webhook, and returns it with the time.
 func (s *Store) NoteHook(ctx context.Context, id string, h api.GatewayWebhook) (api.GatewayWebhook, error) {
 	h.Checked = new(s.now().UTC().Truncate(time.Millisecond))
 	h.Error = message.OneLine(h.Error, MostErrorText)
@@ -119,8 +119,8 @@ func (s *Store) NoteHook(ctx context.Context, id string, h api.GatewayWebhook) (
 	return h, err
 }
 
-// readHook returns what is known of a gateway's webhook; nil: its type has none. After a change of the public
-// address nobody knows.
+// readHook returns the state of a gateway's webhook, or nil if its type has none. After a change of the
+// public address it is unknown.
 func (s *Store) readHook(g *stored) *api.GatewayWebhook {
 	kind := g.Value.Type
 	if ProviderOf(kind) == "" {

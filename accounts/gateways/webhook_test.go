@@ -45,7 +45,7 @@ func TestTheSecretOfWebhooksIsMadeAndSealed(t *testing.T) {
 	}
 }
 
-// TestTheStateOfAWebhookIsOldAfterAChange, and that of a deleted gateway is not stored.
+// TestTheStateOfAWebhookIsOldAfterAChange, and a deleted gateway's is not stored.
 func TestTheStateOfAWebhookIsOldAfterAChange(t *testing.T) {
 	b := setup(t)
 	b.create(t, api.Gateway{Gateway: "r", Type: api.GatewayResend, API: &api.GatewayAPI{Key: "key"}})

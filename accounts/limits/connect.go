@@ -83,8 +83,8 @@ func (l *Limits) Run(ctx context.Context) error {
 	return nil
 }
 
-// renew makes leases longer. This may count a connection again that was released meanwhile, so it is released
-// again. None is lost: one that is open counts.
+// renew extends leases. It may count a connection again that was released since, so it releases that again.
+// It loses none: an open connection counts.
 func (l *Limits) renew(ctx context.Context, all []connection) ([]connection, error) {
 	err := l.store.renew(ctx, all)
 	for _, c := range all {

@@ -50,7 +50,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestLeases: connections of a dead process are free again after 30 s, those of a live one are not.
+// TestLeases: a dead process' connections are free again after 30 s, a live one's are not.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)

@@ -85,7 +85,7 @@ func TestAMessageWaitsOnceForEachDestination(t *testing.T) {
 	}
 }
 
-// TestBulkMailLeavesAFifthOfADestination holds as for a gateway.
+// TestBulkMailLeavesAFifthOfADestination, like a gateway.
 func TestBulkMailLeavesAFifthOfADestination(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -168,7 +168,7 @@ func TestDestinationsWithoutLimitsCostNothing(t *testing.T) {
 	}
 }
 
-// TestDestinationsExpire: what is kept of a destination goes an hour after it ceased to matter.
+// TestDestinationsExpire: a destination's data goes an hour after it ceased to matter.
 func TestDestinationsExpire(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,6 +1,6 @@
-// Package limits decides when a message may go out, so that all processes of one Postroom together use an
-// account or a gateway no faster than its relay allows, and a destination no faster than it takes mail.
-// Package routing asks before each message, smtpsend before each connection.
+// Package limits decides when a message may go out. All processes of one Postroom together use an account or
+// a gateway no faster than its relay allows, and a destination no faster than it takes mail. Package routing
+// asks before each message, smtpsend before each connection.
 //
 // # What a rate means
 //
@@ -23,41 +23,41 @@
 //
 // A destination is a group of recipients' domains at one gateway. A message asks each of its destinations for
 // its recipients there, before account and gateway, in the same call. A destination with room takes only when
-// all others admit the message. So a message that waits for a destination has taken nothing of the account
-// and the gateway, and other mail goes on at their full rate; and the long queue of one account uses up no
-// destination that others send to.
+// all others admit the message. So a message that waits for a destination has taken nothing from the account
+// and the gateway, and other mail keeps their full rate. An account's long queue uses up no destination that
+// others send to.
 //
 // # Bulk mail
 //
 // Bulk mail never takes the last fifth of a rate: a scope has a second one for it ([Scope.Bulk]), with four
-// fifths of its rate. It waits there, so what it has reserved for later does not stand before other mail. A
-// pause holds for both.
+// fifths of its rate. It waits there, so its reservations for later do not delay other mail. A pause holds
+// for both.
 //
 // # What it promises
 //
-//   - What is admitted in any stretch of time stays within rate × time + burst. Messages that come back late
-//     keep their reservation, and may bunch by ten seconds' worth; those that a long outage made later than
-//     that get new reservations instead of going out all at once.
-//   - A reservation that is shown too early is answered with the same time again. It lapses when it is an
-//     hour late, when its scope's rate changes, and when its relay asks for a pause: then the message asks as
-//     if for the first time.
+//   - Messages admitted in any stretch of time stay within rate × time + burst. Messages that come back late
+//     keep their reservation, and may bunch by ten seconds' worth. If a long outage made them later than
+//     that, they get new reservations instead of all going out together.
+//   - If a reservation is shown too early, the answer is the same time again. It lapses when it is an hour
+//     late, when its scope's rate changes, and when its relay asks for a pause. Then the message asks as if
+//     for the first time.
 //   - A message with more recipients than a bucket holds goes when the bucket is full, and the scope then
 //     owes the rest.
 //   - A changed rate holds from the next message on.
-//   - After [Limits.Throttled] nothing starts before the pause is over; then one recipient in 10 s, twice as
-//     many every 30 s, until nothing is bounded any more. No further call is needed.
+//   - After [Limits.Throttled] nothing starts before the pause ends. Then the scope admits one recipient in
+//     10 s, twice as many every 30 s, until nothing is bounded any more. No further call is needed.
 //   - A scope without rates whose relay has not asked for a pause costs no Redis command. Each process learns
-//     of pauses within a second (one GET a second in all), and at once of those that its report began.
+//     of pauses within a second (one GET a second in all), and immediately of pauses that its report began.
 //   - All times are Redis' own, so processes with different clocks agree.
 //
-// It never sleeps, keeps no list of waiting messages, and makes nobody wait: it returns a time, and the
-// caller comes back.
+// It never sleeps, keeps no list of waiting messages, and blocks no one: it returns a time, and the caller
+// comes back.
 //
 // # Redis
 //
 // All keys are in partition 0:
 //
-//   - limit:<scope>, limit:<scope>:bulk: hash, what was taken and reserved, and the last pause. Expires an
+//   - limit:<scope>, limit:<scope>:bulk: hash, amounts taken and reserved, and the last pause. Expires an
 //     hour after it ceased to matter.
 //   - limit:<scope>:connections: sorted set, open connections by the end of their lease. Expires with the
 //     last lease.

@@ -17,8 +17,8 @@ type admitted struct {
 	n  int
 }
 
-// history is any sequence of messages and waits, in simulated time. Messages come back exactly when they were
-// told to, or up to late after.
+// history is any sequence of messages and waits, in simulated time. Messages come back exactly at the given
+// time, or up to late after.
 type history struct {
 	*bench
 	scope   Scope
@@ -30,7 +30,7 @@ type history struct {
 	asks    int
 }
 
-// come lets a message ask, and notes what it is told.
+// come lets a message ask, and notes the answer.
 func (h *history) come(t *rapid.T, reservation Reservation, n int) {
 	scope := h.scope
 	scope.Bulk = h.mixed && n < 4
@@ -92,9 +92,9 @@ func (h *history) check(t *rapid.T) {
 	}
 }
 
-// TestAnyHistory: whatever comes and when, no stretch of time sees more than rate × time + burst (or the
-// limit, for minutes and days), reservations are unique and in order, and each message asks at most
-// twice, bulk mail three times.
+// TestAnyHistory: no stretch of time sees more than rate × time + burst (or the limit, for minutes and days),
+// whatever comes and when. Reservations are unique and in order. Each message asks at most twice, bulk mail
+// three times.
 func TestAnyHistory(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{0, 5 * time.Second} {

@@ -16,9 +16,9 @@ import (
 
 // Options are the settings of Limits. The zero value works.
 type Options struct {
-	Logger   *slog.Logger          // gets pauses, and failures to renew leases; nil: nothing is logged
-	Now      func() time.Time      // the clock, for tests; nil: that of Redis, whatever the machine's is
-	Registry prometheus.Registerer // nil: no metrics
+	Logger   *slog.Logger          // gets pauses, and failures to renew leases; nil if nothing is logged
+	Now      func() time.Time      // the clock, for tests; defaults to Redis' clock, whatever the machine's is
+	Registry prometheus.Registerer // nil means no metrics
 }
 
 // Limits admits messages and counts connections. It is safe for concurrent use, by any number of processes on
@@ -30,7 +30,7 @@ type Limits struct {
 	metrics *metrics
 	// scopes whose relay asked for a pause, and until when that matters (by l.now)
 	throttled *redisdb.Cache[map[string]time.Time]
-	process   string       // its name in those of connections
+	process   string       // its name among connections' processes
 	connected atomic.Int64 // connections so far
 	held      *lease.Set[connection]
 }

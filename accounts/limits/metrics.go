@@ -12,7 +12,7 @@ type metrics struct {
 	takes, waits, pauses, fulls map[string]prometheus.Counter // by kind of scope
 }
 
-// kinds of scope. Names are no labels: there are as many as accounts.
+// kinds of scope. Names aren't labels: there are as many as accounts.
 var kinds = []string{"account", "gateway", "destination", "other"}
 
 func newMetrics(reg prometheus.Registerer) *metrics {

@@ -8,11 +8,11 @@ import (
 
 // Rate bounds how many recipients a scope serves. A field that is zero, negative or infinite bounds nothing.
 type Rate struct {
-	PerSecond float64 // on average; Burst at once
+	PerSecond float64 // on average; Burst together
 	PerMinute float64 // in any 60 seconds
 	PerDay    float64 // in any 24 hours
-	// Burst is the size of the bucket of PerSecond: recipients at once after a pause. Zero: PerSecond, at least
-	// 1.
+	// Burst is the size of the bucket of PerSecond: recipients together after a pause. Defaults to PerSecond, at
+	// least 1.
 	Burst int
 }
 
@@ -31,13 +31,13 @@ func (r Rate) clean() Rate {
 
 // Scope is an account, a gateway or a destination of a gateway, with its rate.
 type Scope struct {
-	// Name is "account:<id>", "gateway:<id>" or that of [Destination]. It must not be empty or contain a space.
+	// Name is "account:<id>", "gateway:<id>" or a [Destination]. It must not be empty or contain a space.
 	Name string
 	// Rate is the rate of the scope now. The zero value bounds nothing; pauses still hold.
 	Rate Rate
 	// Bulk says that the message is bulk mail, which leaves a fifth of each rate to other mail.
 	Bulk bool
-	// Recipients is how many of the message's recipients the scope is about; 0: all of them.
+	// Recipients is how many of the message's recipients the scope is about; 0 means all of them.
 	Recipients int
 }
 
@@ -54,7 +54,7 @@ const bulkShare = 0.8
 
 const bulkSuffix = ":bulk"
 
-// forBulk is the scope of the bulk mail of a scope. Bulk mail asks it first and waits there, so that it
+// forBulk returns the scope for a scope's bulk mail. Bulk mail asks it first and waits there, so that it
 // reserves in the scope itself only what can go now.
 func (s Scope) forBulk() Scope {
 	r := s.Rate
@@ -67,7 +67,7 @@ func (s Scope) forBulk() Scope {
 	return Scope{Name: s.Name + bulkSuffix, Rate: r, Recipients: s.Recipients}
 }
 
-// reason returns why a message waits in a scope, in words. code is a reason of reserve.lua.
+// reason returns why a message waits in a scope, as text. code is a reason of reserve.lua.
 func (s Scope) reason(code string) string {
 	name, isBulk := strings.CutSuffix(s.Name, bulkSuffix)
 	asked := "the relay"
@@ -93,7 +93,7 @@ const (
 	byThrottle = "t"
 )
 
-// reason returns a reason of reserve.lua in words.
+// reason returns a reason of reserve.lua as text.
 func (r Rate) reason(code string) string {
 	switch code {
 	case bySecond:

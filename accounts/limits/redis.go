@@ -40,14 +40,14 @@ type reserveReply struct {
 	Full        int    // number of the full scope, from 1
 	At          int64  // microseconds
 	Reason      string
-	Generations []int64 // of the scopes up to the full one; 0: one that took nothing
+	Generations []int64 // of the scopes up to the full one; 0 for a scope that took nothing
 }
 
 type throttleArgs struct {
 	TestNow string
 	Scope   string
 	Wait    int64 // microseconds
-	Most    int   // scopes that are remembered; 0: any number
+	Most    int   // scopes that are remembered; 0 means any number
 }
 
 type throttleReply struct {
@@ -78,7 +78,7 @@ func versionKey() string                 { return redisdb.Key(0, "limits", "vers
 // store reads and writes limits in Redis.
 type store struct {
 	db  *redisdb.DB
-	now func() time.Time // of a test; nil: Redis' clock
+	now func() time.Time // a test's clock; nil means Redis' clock
 }
 
 // clock returns the time for scripts: empty for the clock of Redis.

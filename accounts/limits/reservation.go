@@ -10,7 +10,7 @@ import (
 // reads it. An empty or unreadable one counts as none.
 type Reservation string
 
-// maxScopes bounds the scopes of a reservation beyond those of its last answer. A message has two, bulk mail
+// maxScopes bounds a reservation's scopes beyond the ones of its last answer. A message has two, bulk mail
 // four, and more if it tries several gateways.
 const maxScopes = 16
 
@@ -18,9 +18,9 @@ const maxScopes = 16
 type entry struct {
 	scope  string
 	passed bool
-	// of the scope at that time: replaced when its rate changes, or its relay asks for a pause
+	// the scope's at that time: replaced when its rate changes, or its relay asks for a pause
 	generation int64
-	at         int64 // microseconds; of a reservation
+	at         int64 // when it was reserved, in microseconds
 	reason     string
 }
 
@@ -49,7 +49,7 @@ func (s Reservation) Join(other Reservation) Reservation {
 	return Reservation(strings.TrimSpace(string(s) + " " + string(other)))
 }
 
-// Of returns what a reservation has in one scope.
+// Of returns a reservation's part for one scope.
 func (s Reservation) Of(scope string) Reservation {
 	var words []string
 	for word := range strings.FieldsSeq(string(s)) {
@@ -60,8 +60,8 @@ func (s Reservation) Of(scope string) Reservation {
 	return Reservation(strings.Join(words, " "))
 }
 
-// makeReservation returns the reservation of the entries of a message and of a reply: the scopes that it
-// passed, and the full one.
+// makeReservation returns the reservation from a message's entries and a reply: the scopes that it passed,
+// and the full one.
 func makeReservation(had []entry, asked []Scope, r reserveReply) Reservation {
 	entries := make([]entry, 0, len(had)+r.Full)
 	for i, s := range asked[:r.Full] {
@@ -94,7 +94,7 @@ func (e entry) word() string {
 		e.reason + "." + e.scope
 }
 
-// entryIn returns the entry of a scope; zero: there is none.
+// entryIn returns the entry of a scope; zero if there is none.
 func entryIn(entries []entry, scope string) entry {
 	for _, p := range entries {
 		if p.scope == scope {

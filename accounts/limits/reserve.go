@@ -15,7 +15,7 @@ type Answer struct {
 	OK bool
 	// At is when to come back, by Redis' clock.
 	At time.Time
-	// Reservation is to be kept while waiting, and shown then.
+	// Reservation must be kept while waiting, and shown then.
 	Reservation Reservation
 	// Reason is the limit that the message waits for, such as "account x: 30 a minute".
 	Reason string
@@ -54,8 +54,7 @@ func (l *Limits) Reserve(ctx context.Context, scopes []Scope, n int, had Reserva
 	}, nil
 }
 
-// asked returns the scopes that bound something, and before each that of its bulk mail. The others cost
-// nothing.
+// asked returns the scopes with bounds, and before each the scope for its bulk mail. The others cost nothing.
 func (l *Limits) asked(ctx context.Context, scopes []Scope) ([]Scope, error) {
 	asked := make([]Scope, 0, 2*len(scopes))
 	for _, s := range scopes {

@@ -124,7 +124,7 @@ func TestReservation(t *testing.T) {
 	}
 }
 
-// TestReservationLapses: a message that comes an hour late asks anew, and so pays again.
+// TestReservationLapses: a message that comes an hour late asks again, and so pays again.
 func TestReservationLapses(t *testing.T) {
 	t.Parallel()
 	b, x := setup(t), account(Rate{PerSecond: 0.1, Burst: 1})
@@ -183,7 +183,7 @@ func TestStateStaysSmall(t *testing.T) {
 	}
 }
 
-// TestHeapOfLateOnes: after an outage all who waited come at once. They must not all go at once.
+// TestHeapOfLateOnes: after an outage all waiting messages come together. They must not all go together.
 func TestHeapOfLateOnes(t *testing.T) {
 	t.Parallel()
 	b, x := setup(t), account(Rate{PerSecond: 1, Burst: 1})
@@ -288,7 +288,7 @@ func TestBulkLeavesAFifth(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		rate       Rate
-		bulk, free int // that may go at once
+		bulk, free int // that may go immediately
 		reason     string
 	}{
 		{Rate{PerSecond: 10}, 8, 2, "account x: 8 a second for bulk mail"},
@@ -341,7 +341,7 @@ func TestReasonsAreReadable(t *testing.T) {
 	}
 }
 
-// TestOddReservations: what can't be read is no reservation.
+// TestOddReservations: unreadable text counts as no reservation.
 func TestOddReservations(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Reservation{"x", "b.1.2", "b.-1.5.s.account:x", "b.zzzzzzzzzzzzzzzzz.0.s.account:x",
@@ -425,7 +425,7 @@ func TestCommandsAreFew(t *testing.T) {
 	}
 }
 
-// TestRedisAway: callers are told at once, in a way they understand.
+// TestRedisAway: callers get an answer immediately, in a form they understand.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)

@@ -58,8 +58,8 @@ func (b *bench) wait(t testing.TB, n int, scopes ...Scope) time.Duration {
 	return a.At.Sub(b.Now())
 }
 
-// drain lets messages come back when they were told to, in that order, until all have gone. It counts how
-// often each asked.
+// drain lets messages come back at their given times, in that order, until all have gone. It counts how often
+// each asked.
 func (b *bench) drain(t testing.TB, queue []Answer, scopes ...Scope) (asks []int) {
 	t.Helper()
 	asks = make([]int, len(queue))

@@ -13,7 +13,7 @@ import (
 const MostDestinations = 100_000
 
 const (
-	// longestAsked bounds the wait that a relay asks for: an absurd number must not stop a scope for good.
+	// longestAsked bounds the wait that a relay asks for: an absurd number must not stop a scope permanently.
 	longestAsked = 24 * time.Hour
 	// firstPace, in recipients a second, and doubling are the pace after a pause. lua/prelude.lua has the same.
 	firstPace = 0.1
@@ -24,8 +24,8 @@ const (
 
 // Throttled slows a scope down after its relay asked for it. Nothing starts before retryAfter has passed (a
 // day at most). If that is zero or less, the pause is 1 min; each further pause before the scope has
-// recovered doubles it, up to 30 min. Then the scope starts slowly and recovers by itself. Calls during a
-// pause are about messages that were under way when it began: they extend it only for a later retryAfter.
+// recovered doubles it, up to 30 min. Then the scope starts slowly and recovers automatically. A call during
+// a pause is about a message that was under way before it, so only a later retryAfter extends the pause.
 func (l *Limits) Throttled(ctx context.Context, scope string, retryAfter time.Duration) error {
 	wait := min(max(retryAfter, 0), longestAsked)
 	keys := []string{scopeKey(scope), throttledKey(), versionKey()}
@@ -88,12 +88,12 @@ func (l *Limits) SlowsDestinations(ctx context.Context, gateway string) (bool, e
 
 // State is the state of a scope, for display. The zero State is of a scope that is not slowed down.
 type State struct {
-	Until time.Time // end of the pause that the relay asked for; zero: there is none now
+	Until time.Time // end of the pause that the relay asked for; zero if there is none now
 	// recipients a second that the scope may serve while it recovers; during a pause 0.1, with which it begins;
-	// zero: it has recovered
+	// zero if it has recovered
 	Pace        float64
-	Pauses      int       // pauses in a row; zero: it has recovered
-	Reserved    time.Time // time of the last reservation; zero: none is in the future
+	Pauses      int       // pauses in a row; zero if it has recovered
+	Reserved    time.Time // time of the last reservation; zero if none is in the future
 	Connections int       // counted now, of all processes
 }
 

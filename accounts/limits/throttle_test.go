@@ -156,8 +156,8 @@ func TestRateHoldsDuringRecovery(t *testing.T) {
 	}
 }
 
-// TestOtherProcessesLearn: a pause is known at once where it was reported and within a second elsewhere, and
-// until then costs nothing.
+// TestOtherProcessesLearn: a pause is known immediately where it was reported and within a second elsewhere,
+// and until then costs nothing.
 func TestOtherProcessesLearn(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)

@@ -15,17 +15,17 @@ import (
 // Client is an OAuth client of an owner. Its secrets are in clear, and must be sealed when it is stored. It
 // is printed and logged without them.
 type Client struct {
-	// Provider sets an empty TokenURL or Scope: "gmail" or "office365". Empty: TokenURL is required.
+	// Provider sets an empty TokenURL or Scope: "gmail" or "office365". If empty, TokenURL is required.
 	Provider string
-	// TokenURL is the token endpoint: https, or http on the loopback interface. Empty: the provider's.
+	// TokenURL is the token endpoint: https, or http on the loopback interface. Defaults to the provider's.
 	TokenURL string
 	// ClientID and ClientSecret are of the application's registration with the provider. ClientSecret may be
 	// empty for a public client.
 	ClientID, ClientSecret string
 	// RefreshToken is of the owner's consent.
 	RefreshToken string
-	// Scope is requested with each token, several separated by spaces. Empty: the provider's, or none, which
-	// means the scope of the consent.
+	// Scope is requested with each token, several separated by spaces. Defaults to the provider's, or to none,
+	// which means the consent's scope.
 	Scope string
 }
 
@@ -84,7 +84,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// grant returns a hash of the consent of the refresh token. A rotated refresh token belongs to one consent,
+// grant returns a hash of the refresh token's consent. A rotated refresh token belongs to one consent,
 // whatever the client secret or scope.
 func (c Client) grant() string {
 	h := sha256.New()

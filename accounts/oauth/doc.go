@@ -3,17 +3,17 @@
 // (RFC 6749 section 6), replaced before they expire, and replaced when a relay refuses one.
 //
 // It promises:
-//   - A returned token is valid for another minute at least, as far as the token server said. If the token
+//   - A returned token is valid for at least another minute, by what the token server said. If the token
 //     server can't be asked, a token that is about to expire is returned.
 //   - All processes together request a token once.
 //   - A rotated refresh token is stored, sealed, before the access token that came with it is used, even if
-//     the caller has gone. It is tried before the configured one until another one is configured.
+//     the caller has gone. It is tried before the configured token until a new one is configured.
 //   - A token server that has just refused, or was unreachable, is not asked again for a while.
 //
-// It never writes a token, a client secret or an answer of the token server into an error or the log, except
-// the error code and the description that RFC 6749 section 5.2 has for the client's developer. Secrets are
-// removed from these too. It follows no redirects, and uses no token server without TLS except on the
-// loopback interface.
+// It never writes a token, a client secret or an answer of the token server into an error or the log. The
+// error code and the description that RFC 6749 section 5.2 has for the client's developer are exceptions;
+// secrets are removed from these too. It follows no redirects, and uses no token server without TLS except on
+// the loopback interface.
 //
 // # Redis
 //
@@ -27,10 +27,10 @@
 //
 // # Failures
 //
-// If the token server refuses for good (the refresh token was revoked, the client secret is wrong), the error
-// is permanent ([Error.Permanent]), and an operator has to act. If it is unreachable or overloaded, the error
-// is transient. If Redis is unreachable, a valid token in the memory of the process is used; otherwise the
-// caller gets an error and retries. A process that dies during a request blocks the others until its lock
+// If the token server refuses permanently (the refresh token was revoked, the client secret is wrong), the
+// error is permanent ([Error.Permanent]), and an operator has to act. If it is unreachable or overloaded, the
+// error is transient. If Redis is unreachable, a valid token in the memory of the process is used; otherwise
+// the caller gets an error and retries. A process that dies during a request blocks the others until its lock
 // expires. If it dies between the server's answer and storing the record, a rotated refresh token is lost. No
 // OAuth client can prevent that, and servers that rotate tolerate some reuse for it.
 package oauth

@@ -17,12 +17,12 @@ type Error struct {
 	// request may succeed later.
 	Permanent bool
 	// Code is the error code of the token server (RFC 6749 section 5.2), such as "invalid_grant", or
-	// [CodeSettings] or [CodeRefused]. Empty: there was no answer, or none with a code.
+	// [CodeSettings] or [CodeRefused]. Empty if there was no answer, or none with a code.
 	Code        string
 	Description string        // by the token server or this package, for operators; may be empty
-	Status      int           // HTTP status of the answer; 0: there was none
-	RetryAfter  time.Duration // requested wait; 0: unknown
-	Err         error         // of the connection to the token server or Redis; nil if there was an answer
+	Status      int           // HTTP status of the answer; 0 if there was none
+	RetryAfter  time.Duration // requested wait; 0 if unknown
+	Err         error         // from the connection to the token server or Redis; nil if there was an answer
 }
 
 // Codes of this package.
@@ -58,7 +58,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // isPermanent reports whether a request with this error code can't succeed later. The first three codes are
-// of RFC 6749 for a refresh. Then come those of a wrong configuration, and those of large providers for a
+// RFC 6749's for a refresh. Then come codes for a wrong configuration, and large providers' codes for a
 // revoked consent. An unlisted code may pass.
 func isPermanent(code string) bool {
 	switch code {
@@ -84,7 +84,7 @@ func secretsOf(secrets ...string) []string {
 	return all
 }
 
-// scrub returns the first line of a text of the token server, without secrets, cut to maxText.
+// scrub returns the first line of the token server's text, without secrets, cut to maxText.
 func scrub(text string, secrets []string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(message.Mask(text, secrets)), "\n")
 	return message.OneLine(text, maxText)

@@ -121,7 +121,7 @@ func (t *Tokens) takeUp(ctx context.Context, u *turn) (_ record, err error) {
 	if pending == nil {
 		return r, nil
 	}
-	if !pending.before.same(r) { // another process has replaced it meanwhile
+	if !pending.before.same(r) { // another process has replaced it since
 		t.setUnstored(u.id, nil)
 		return r, nil
 	}
@@ -194,7 +194,7 @@ func (t *Tokens) overtaken(ctx context.Context, u turn) (record, error) {
 	return record{}, &Error{Err: &storeError{errOvertaken}}
 }
 
-// errOvertaken means that another process stored or removed the record meanwhile.
+// errOvertaken means that another process has stored or removed the record since.
 var errOvertaken = errors.New("another process changed the token meanwhile")
 
 // put stores a record, and returns it as it is stored.
@@ -215,7 +215,7 @@ func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err 
 	return sealed, nil
 }
 
-// remember caches a record, as a fallback if no newer one can be had.
+// remember caches a record, as a fallback while no newer one is available.
 func (t *Tokens) remember(id string, r record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

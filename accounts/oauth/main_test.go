@@ -37,7 +37,7 @@ type tokenServer struct {
 	asked   []url.Values
 	rotate  bool // a refresh token is good once
 	current string
-	life    any                                           // expires_in; nil: not said
+	life    any                                           // expires_in; nil if not said
 	instead func(http.ResponseWriter, *http.Request) bool // true: it has answered
 	meddle  func()                                        // runs before the answer
 }
@@ -108,7 +108,7 @@ func (s *tokenServer) client() Client {
 		RefreshToken: firstRefresh}
 }
 
-// process is a Tokens with a clock of its own, beside others on one Redis.
+// process is a Tokens with its own clock, one of several on one Redis.
 type process struct {
 	*Tokens
 	db  *redisdb.DB

@@ -18,7 +18,7 @@ const (
 	// keepRotated is the lifetime of a rotated refresh token after its last use. Google's expire after six
 	// months without use, Microsoft's after 90 days.
 	keepRotated = 200 * 24 * time.Hour
-	// trusted is the time in which a token that replaced a refused one is not itself replaced if refused.
+	// trusted is the time in which a token that replaced a refused token is not itself replaced if refused.
 	trusted = time.Minute
 )
 
@@ -29,9 +29,9 @@ type record struct {
 	Due      time.Time `json:"due"` // when to replace it
 	Expires  time.Time `json:"expires"`
 	Refused  bool      `json:"refused,omitempty"` // it replaced a token that a relay refused
-	Refresh  string    `json:"refresh,omitempty"` // rotated; empty: the configured one is the latest
+	Refresh  string    `json:"refresh,omitempty"` // rotated; empty if the configured token is the latest
 	Grant    string    `json:"grant"`             // of [Client.grant]
-	Scope    string    `json:"scope,omitempty"`   // of the request
+	Scope    string    `json:"scope,omitempty"`   // the request's
 }
 
 // serves reports whether the token can be used and need not be replaced.
@@ -75,8 +75,8 @@ func (r *record) keep(now time.Time) time.Duration {
 	return max(r.Expires.Sub(now), 0) + time.Minute
 }
 
-// refreshTokens returns the refresh tokens to try, the likeliest first. The configured one may be valid if
-// the rotated one is not: Redis was restored from a backup, or another program rotated it.
+// refreshTokens returns the refresh tokens to try, the likeliest first. The configured token may be valid if
+// the rotated one isn't, because Redis was restored from a backup, or another program rotated it.
 func (r *record) refreshTokens(c Client) []string {
 	if r.Refresh == "" || r.Grant != c.grant() {
 		return []string{c.RefreshToken}

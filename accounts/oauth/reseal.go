@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// resealTries bounds the attempts at a record that changes meanwhile. A change seals it with the current
-// secret.
+// resealTries bounds the attempts at a record that others change. A change seals it with the current secret.
 const resealTries = 5
 
 // Reseal seals records again, under the current secret, that are sealed under an older one, and returns their

@@ -41,7 +41,7 @@ func TestUnrotatedTokenIsUsedWithoutRedis(t *testing.T) {
 	p.access(t, s.client(), "", "access-token-1")
 }
 
-// TestUnstoredTokenGivesWay: by the time Redis is back, another process has got further.
+// TestUnstoredTokenGivesWay: by the time Redis is back, another process has a newer token.
 func TestUnstoredTokenGivesWay(t *testing.T) {
 	p, s := setup(t)
 	s.set(func() { s.rotate = true })

@@ -22,7 +22,7 @@ const (
 	// settle bounds the time that Run waits for requests at the end: an answer that is not stored may be a
 	// refresh token lost.
 	settle = askTimeout + 5*time.Second
-	// Time in which this process does not ask a token server again that refused for good, or gave no token.
+	// How long this process does not ask a token server again that refused permanently, or gave no token.
 	// Otherwise every waiting message would ask.
 	pausePermanent = 30 * time.Second
 	pauseTransient = 5 * time.Second
@@ -30,11 +30,11 @@ const (
 
 // Options are the settings of Tokens. The zero value works.
 type Options struct {
-	// Guard judges the token servers that accounts name. Nil: it permits private addresses.
+	// Guard judges the token servers that accounts name. Nil if it permits private addresses.
 	Guard *dialing.Guard
-	// Logger gets each new token, and each failure. Nil: nothing is logged.
+	// Logger gets each new token, and each failure. Nil if nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -54,7 +54,7 @@ type Tokens struct {
 // owner is the state of an owner in this process.
 type owner struct {
 	record   record    // as last read or stored
-	failure  *failure  // of the last request; nil: it succeeded
+	failure  *failure  // the last request's; nil if it succeeded
 	unstored *rotation // a rotated refresh token that is not in Redis yet
 	flight   *flight   // a running request
 }
@@ -113,8 +113,8 @@ func (t *Tokens) Run(ctx context.Context) error {
 
 // Access returns an access token for an owner ("account:<id>" or "gateway:<id>"), valid for a minute at
 // least. refused is a token that a relay has just refused, or empty. Then Access returns another one: one
-// that was obtained meanwhile, or a new one. If a relay also refuses a token that was obtained for this
-// reason within the last minute, the token is not at fault, and the error has the code [CodeRefused].
+// that was obtained since, or a new one. If a relay also refuses a token that was obtained for this reason
+// within the last minute, the token is not the cause, and the error has the code [CodeRefused].
 //
 // The error is always an *Error. If ctx ends during a request, the request continues without the caller.
 func (t *Tokens) Access(ctx context.Context, owner string, c Client, refused string) (string, error) {

@@ -217,8 +217,8 @@ func TestRefusalIsRememberedForAWhile(t *testing.T) {
 	}
 }
 
-// TestCallerLeaves: a token that nobody waits for any more is stored all the same, since its refresh token
-// may be rotated; and a process that stops waits for that.
+// TestCallerLeaves: a token that no one waits for any more is stored anyway, since its refresh token may be
+// rotated. A process that stops waits for that.
 func TestCallerLeaves(t *testing.T) {
 	p, s := setup(t)
 	ctx, leave := context.WithCancel(t.Context())

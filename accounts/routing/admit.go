@@ -16,7 +16,7 @@ import (
 // can't be asked.
 type full struct {
 	candidate
-	name       string      // of the scope that is full: the relay's, or a destination's
+	name       string      // the full scope's: the relay's, or a destination's
 	kept       reservation // to be shown when the message comes back
 	recipients int         // that the reservation is for
 	reserved   bool        // the message has a reservation there, or asking again now is of no use
@@ -37,8 +37,8 @@ func (f full) failure() *smtpsend.Error {
 	}
 }
 
-// enter makes the message one of those that are under way at a relay and at its destinations, if their limits
-// admit it.
+// enter adds the message to the messages under way at a relay and at its destinations, if their limits admit
+// it.
 func (a *attempt) enter(ctx context.Context, c candidate, insist bool) (release func(), ok bool) {
 	to, ok := a.destinations(ctx, c)
 	if !ok || !a.admit(ctx, c, to, insist) {
@@ -49,7 +49,7 @@ func (a *attempt) enter(ctx context.Context, c candidate, insist bool) (release 
 
 // admit takes the message's share of the limits and reports whether it may go now. If not, a.full or a.halt
 // have the reason. With insist it asks even about a relay that is known to be full. All limits are asked
-// together, so that a message which waits for one of them takes nothing of those after it.
+// together, so that a message that waits for one of them takes nothing from the limits after it.
 func (a *attempt) admit(ctx context.Context, c candidate, to []destination, insist bool) bool {
 	mine := a.waited.scope == c.scope
 	if mine && a.waited.paid == paidAll {
@@ -166,7 +166,7 @@ func (a *attempt) unasked(ctx context.Context, scope string, err error) bool {
 	return false
 }
 
-// slowed reports whether what is full at a relay has asked us to slow down. It matters only if there is a
+// slowed reports whether the full scope at a relay has asked us to slow down. It matters only if there is a
 // fallback.
 func (a *attempt) slowed(ctx context.Context, c candidate, scope string) bool {
 	for _, other := range a.candidates {

@@ -20,11 +20,11 @@ type attempt struct {
 	waited     reservation // that the message comes back with
 	charged    bool        // the account's limit was paid
 	full       []full      // candidates at a limit
-	asleep     []asleep    // candidates that rest
+	asleep     []asleep    // candidates that are paused
 	halt       *full       // why nothing more can be tried now
 }
 
-// asleep is a candidate that rests.
+// asleep is a candidate that is paused.
 type asleep struct {
 	candidate
 	resting
@@ -68,7 +68,7 @@ func (a *attempt) eligible(ctx context.Context, c candidate) bool {
 	}
 	for _, f := range a.full {
 		if !f.slowed && c.tier > f.tier {
-			return false // a reached limit is no failure, and fallbacks are for failures
+			return false // a reached limit isn't a failure, and fallbacks are for failures
 		}
 	}
 	return true
@@ -111,8 +111,8 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 	a.learn(ctx, c, p, t)
 }
 
-// lastResort is for a message that no candidate was tried for. It goes to the full one that is free first,
-// and waits there if that is still full; without a full one it goes to the resting one that is due first.
+// lastResort is for a message that no candidate was tried for. It takes the full one that is free first, and
+// waits there if that is still full. Without a full one it takes the paused one that is due first.
 func (a *attempt) lastResort(ctx context.Context) {
 	switch {
 	case len(a.full) > 0:
@@ -140,8 +140,8 @@ func (a *attempt) lastResort(ctx context.Context) {
 	}
 }
 
-// secondChance reports whether the same relay is tried once more, at once: it refused an access token and
-// there is another one, or it wants no further message on that connection.
+// secondChance reports whether the same relay is tried once more, immediately. That is so if it refused an
+// access token and there is another one, or if it wants no further message on that connection.
 func (a *attempt) secondChance(ctx context.Context, c candidate, relay gateways.Relay, t Try) (gateways.Relay,
 	*smtpsend.Error, bool) {
 	e, _ := errors.AsType[*smtpsend.Error](t.Err)
@@ -201,7 +201,7 @@ func (a *attempt) sent() Sent {
 	return Sent{Tries: a.results.tries, Result: a.results.result, Err: a.err()}
 }
 
-// err is the error of the last try if that speaks for all recipients, else that of all tries together.
+// err returns the last try's error if that speaks for all recipients, else the error of all tries together.
 func (a *attempt) err() error {
 	last := a.results.tries[len(a.results.tries)-1]
 	alone := len(a.results.tries) == 1 && !a.results.noted

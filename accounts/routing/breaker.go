@@ -19,26 +19,26 @@ const (
 	maxBreakers = 10_000
 )
 
-// breakers remember which relays fail. Only those that do take memory.
+// breakers remember which relays fail. Only failing relays take memory.
 type breakers struct {
 	mu  sync.Mutex
 	all map[string]*breaker
 }
 
-// breaker is a relay that failed since it last worked. It is closed (mail goes through) until its failures
-// are enough, then open (it rests) until due, then half open: one message may try it, and all others wait for
+// breaker is a relay that failed since it last worked. It is closed (mail goes through) until it has failed
+// often enough, then open (paused) until due, then half open: one message may try it, and all others wait for
 // the result.
 type breaker struct {
 	settings settings // that failed; a relay with other settings is another relay
 	failures int      // in a row
 	rest     time.Duration
-	due      time.Time // end of the rest; zero: closed
+	due      time.Time // end of the pause; zero if closed
 	since    time.Time // when it was opened, last
 	probing  bool      // a message tries it
 	last     *smtpsend.Error
 }
 
-// settings are those of a relay that failed. With corrected settings it counts as a relay that never failed.
+// settings are a failing relay's. With corrected settings it counts as a relay that never failed.
 type settings struct {
 	relay smtpsend.Relay
 	api   apisend.Target
@@ -68,7 +68,7 @@ type resting struct {
 	why *smtpsend.Error
 }
 
-// ask returns a pass to try a relay, or until when it rests.
+// ask returns a pass to try a relay, or until when it is paused.
 func (b *breakers) ask(name string, s settings, now time.Time) (pass, *resting) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,12 +84,12 @@ func (b *breakers) ask(name string, s settings, now time.Time) (pass, *resting) 
 	return p, nil
 }
 
-// force returns a pass for a relay, even if it rests.
+// force returns a pass for a relay, even if it is paused.
 func (b *breakers) force(name string, s settings, now time.Time) pass {
 	return pass{name: name, settings: s, began: now}
 }
 
-// of returns the breaker of a relay; nil: the relay has not failed.
+// of returns a relay's breaker, or nil if it has not failed.
 func (b *breakers) of(p pass) *breaker {
 	if k := b.all[p.name]; k != nil && k.settings == p.settings {
 		return k
@@ -110,8 +110,8 @@ func (b *breakers) worked(p pass) (closed bool) {
 	return !k.due.IsZero()
 }
 
-// failed counts a failure of the relay. It returns the end of a new rest; zero: there is none. A try that
-// began before the breaker opened does not count: fifty messages that fail together are one failure.
+// failed counts a relay's failure. It returns the end of a new pause, or zero. A try that began before the
+// breaker opened does not count: fifty messages that fail together are one failure.
 func (b *breakers) failed(p pass, why *smtpsend.Error, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,7 +161,7 @@ func (b *breakers) unused(p pass) {
 	}
 }
 
-// count counts the relays that rest, or are tried after a rest: gateways and accounts' own.
+// count counts the paused relays and the ones tried after a pause: gateways, or accounts' own.
 func (b *breakers) count(gateways bool) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

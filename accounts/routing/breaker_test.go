@@ -28,7 +28,7 @@ func (c clockwork) ask(at time.Duration) (pass, bool) {
 	return p, rests == nil
 }
 
-// fail fails the try that began at a time, and returns the rest that followed; 0: none.
+// fail fails the try that began at a time, and returns the rest that followed; 0 if none.
 func (c clockwork) fail(p pass, at time.Duration) time.Duration {
 	until := c.b.failed(p, &smtpsend.Error{Verdict: smtpsend.Soft}, begin.Add(at))
 	if until.IsZero() {

@@ -18,11 +18,11 @@ import (
 type destination struct {
 	limits.Scope
 	group       string
-	connections int // messages under way; 0: any number
+	connections int // messages under way; 0 means any number
 }
 
-// destinations returns those of the recipients left that are limited or slowed down. Usually that costs
-// nothing: neither a command nor a look-up. If limits can't be asked, a.halt says so.
+// destinations returns the remaining recipients' destinations that are limited or slowed down. Usually that
+// costs neither a command nor a look-up. If limits can't be asked, a.halt says so.
 func (a *attempt) destinations(ctx context.Context, c candidate) ([]destination, bool) {
 	if c.Gateway == "" {
 		return nil, true
@@ -66,8 +66,8 @@ func (a *attempt) group(ctx context.Context, c candidate, address string) string
 	return group
 }
 
-// occupy takes a connection of each destination that has only so many. Without one it notes that the message
-// waits, which has paid its share of the limits.
+// occupy takes a connection to each destination that limits them. Without one it notes that the message
+// waits, although it has paid its share of the limits.
 func (a *attempt) occupy(ctx context.Context, c candidate, all []destination) (release func(), ok bool) {
 	var held []func()
 	release = func() {
@@ -108,11 +108,11 @@ type turns struct {
 }
 
 type turn struct {
-	next time.Time     // of the message that comes next
-	each time.Duration // what a message takes, on average; 0: unknown
+	next time.Time     // when the next message is due
+	each time.Duration // what a message takes, on average; 0 if unknown
 }
 
-// of returns the turn of a destination. The caller holds the lock.
+// of returns a destination's turn. The caller holds the lock.
 func (t *turns) of(name string, now time.Time) *turn {
 	k := t.all[name]
 	if k != nil {

@@ -55,8 +55,8 @@ func TestWhichDestinationsAreAsked(t *testing.T) {
 	}
 }
 
-// TestGroupsOfDirectDelivery are those of the domains' servers. A domain that the settings name is alone, and
-// without an answer of the DNS the name tells.
+// TestGroupsOfDirectDelivery: groups come from the domains' servers. A domain that the settings name is
+// alone, and without an answer of the DNS the name decides.
 func TestGroupsOfDirectDelivery(t *testing.T) {
 	w := setup(t)
 	w.Group = func(_ context.Context, domain string) (string, error) {
@@ -131,8 +131,8 @@ func TestWhoWaitsForADestinationHasNotPaid(t *testing.T) {
 	}
 }
 
-// TestADestinationSlowsDownAlone: who says that a domain gets too much slows that domain, in direct delivery
-// also who only says that it gets too much from us. Otherwise that slows the gateway.
+// TestADestinationSlowsDownAlone: a reply that a domain gets too much slows that domain. In direct delivery,
+// so does a reply that it gets too much from us; otherwise that slows the gateway.
 func TestADestinationSlowsDownAlone(t *testing.T) {
 	busy := smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 450, Line: "450 slowly", Verdict: smtpsend.Throttle,
 		RetryAfter: time.Minute}

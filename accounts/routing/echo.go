@@ -37,8 +37,8 @@ type prefixed struct {
 	io.Closer
 }
 
-// attach adds the field of the provider behind a host, if it has one. A message with such a field of its own
-// is not changed: some providers accept only one.
+// attach adds the field of the provider behind a host, if it has one. A message that has such a field is not
+// changed: some providers accept only one.
 func attach(ctx context.Context, m smtpsend.Message, host string) smtpsend.Message {
 	proof := m.Labels.Proof
 	n, known := provider.OfRelay(host)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
 var begin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a Router among parts that do as they are told.
+// world is a Router with fake parts.
 type world struct {
 	*Router
 	t        *testing.T
@@ -227,7 +227,7 @@ func (f *fakeRelays) Verify(_ context.Context, relay smtpsend.Relay) error {
 	return nil
 }
 
-// fakeLimits are full where they are told to be, and give places.
+// fakeLimits are full where the test says so, and give places.
 type fakeLimits struct {
 	w      *world
 	full   map[string]time.Time // until then
@@ -307,7 +307,7 @@ func (f *fakeTokens) Access(_ context.Context, owner string, _ oauth.Client, ref
 	return f.token, nil
 }
 
-// fakeGateways note what they are told.
+// fakeGateways note their calls.
 type fakeGateways struct {
 	known  map[string]gateways.Relay
 	err    error

@@ -12,7 +12,7 @@ import (
 func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
 	what, why := judge(t, ctx.Err() != nil)
 	a.metrics.tries[c.kind()][what].Inc()
-	// the reply of a relay counts even if the lease on the message was lost meanwhile
+	// the relay's reply counts even if the lease on the message has been lost
 	ctx = context.WithoutCancel(ctx)
 	switch what {
 	case delivered, refused:
@@ -95,7 +95,7 @@ const (
 
 var outcomes = []outcome{delivered, refused, unreachable, slowed, stalled, broken}
 
-// judge returns the outcome of a try, and the failure for which the relay itself is to blame; nil: none.
+// judge returns the outcome of a try, and the failure for which the relay itself is to blame; nil if none.
 func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	what := broken
 	var why *smtpsend.Error
@@ -127,7 +127,7 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	return what, why
 }
 
-// OfDestination reports whether a failure is that of one recipient's domain or servers, and no other's.
+// OfDestination reports whether a failure is about one recipient's domain or servers only.
 func (t Try) OfDestination(e *smtpsend.Error) bool {
 	return t.Direct && e.Scope == smtpsend.ScopeDestination || t.Gateway != "" && e.Scope == smtpsend.ScopeDomain
 }
@@ -142,7 +142,7 @@ func endingOf(t Try, stopped bool) ending {
 		case stopped || e.Phase == smtpsend.PhaseCheck: // our doing
 		case e.Timeout():
 			how = silent
-		case e.Phase != smtpsend.PhaseAuth: // there, no access token was to be had
+		case e.Phase != smtpsend.PhaseAuth: // there, no access token was available
 			how = max(how, unreached)
 		}
 	}

@@ -14,7 +14,7 @@ type metrics struct {
 	failovers prometheus.Counter
 }
 
-// kinds of relay: an account's own, and gateways. Single relays are no labels: there may be thousands.
+// kinds of relay: an account's own, and gateways. Single relays aren't labels: there may be thousands.
 var kinds = []string{"relay", "gateway"}
 
 func newMetrics(reg prometheus.Registerer, b *breakers, g *connectionLimits) *metrics {

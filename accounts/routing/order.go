@@ -12,9 +12,9 @@ import (
 // candidate is a relay that a message may be taken to.
 type candidate struct {
 	gateways.Relay
-	scope string // of its limits and its breaker
-	owner string // of its access tokens
-	tier  int    // candidates of one tier stand in for each other; a higher one is a fallback for those below
+	scope string // for its limits and its breaker
+	owner string // who owns its access tokens
+	tier  int    // candidates of one tier stand in for each other; a higher one is a fallback for lower ones
 }
 
 const gatewayScope = "gateway:"

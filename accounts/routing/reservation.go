@@ -16,12 +16,12 @@ const (
 
 // reservation is kept by a message while it waits, and shown when it comes back.
 type reservation struct {
-	scope string             // of the relay it waits for; empty: no particular one
+	scope string             // the relay it waits for; empty means no particular one
 	paid  string             // paidAccount, paidAll, or empty
-	inner limits.Reservation // of package limits
+	inner limits.Reservation // package limits' reservation
 }
 
-// text returns the reservation as the caller keeps it, around that of package limits.
+// text returns the reservation as the caller keeps it, around package limits' reservation.
 func (r reservation) text() limits.Reservation {
 	if r == (reservation{}) {
 		return ""
@@ -29,7 +29,7 @@ func (r reservation) text() limits.Reservation {
 	return limits.Reservation(r.scope + "|" + r.paid + "|" + string(r.inner))
 }
 
-// readReservation is the inverse of text. An invalid text is no reservation.
+// readReservation is the inverse of text. An invalid text means no reservation.
 func readReservation(text limits.Reservation) reservation {
 	parts := strings.SplitN(string(text), "|", 3)
 	if len(parts) != 3 {
@@ -39,7 +39,7 @@ func readReservation(text limits.Reservation) reservation {
 }
 
 // fullRelays remembers which relays are at a limit, so that messages with a choice use another without
-// asking. It also keeps one unused reservation for each: that of a message that used another relay. Otherwise
+// asking. It also keeps one unused reservation for each, from a message that used another relay. Otherwise
 // each such message would waste a reservation, and a limit would never be fully used.
 type fullRelays struct {
 	mu     sync.Mutex
@@ -51,7 +51,7 @@ type fullRelay struct {
 	until      time.Time
 	slowed     bool
 	reason     string
-	unused     limits.Reservation // of a message that went elsewhere
+	unused     limits.Reservation // from a message that went elsewhere
 	recipients int                // that unused is for
 }
 
@@ -91,7 +91,7 @@ func (f *fullRelays) give(scope string, r limits.Reservation, recipients int) {
 	}
 }
 
-// take returns an unused reservation for at least that many recipients; empty: there is none.
+// take returns an unused reservation for at least that many recipients; empty if there is none.
 func (f *fullRelays) take(scope string, recipients int) limits.Reservation {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -84,8 +84,8 @@ func (r *results) add(t Try) {
 	r.begun, r.left = true, left
 }
 
-// elsewhere reports whether another relay may accept a recipient. A relay that wants less mail from our
-// network, and replies so before it knows the recipient, does not judge the recipient either.
+// elsewhere reports whether another relay may accept a recipient. If a relay asks our network for less mail
+// before it knows the recipient, it does not judge the recipient either.
 func elsewhere(e *smtpsend.Error) bool {
 	return e.Elsewhere() || e.Phase == smtpsend.PhaseMail && e.Verdict == smtpsend.Throttle &&
 		e.Scope == smtpsend.ScopeDestination

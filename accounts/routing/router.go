@@ -28,7 +28,7 @@ import (
 // useless.
 var ErrNoGateway = errors.New("the gateway does not exist")
 
-// ErrNoRelay is the error of an account without a relay of its own and without an existing gateway.
+// ErrNoRelay is the error for an account that has neither its own relay nor an existing gateway.
 var ErrNoRelay = errors.New(
 	"the account has no relay left for this lane: its gateways were deleted, or are for the other one")
 
@@ -49,7 +49,7 @@ type Gateways interface {
 	Opened(ctx context.Context, id string, until time.Time)
 }
 
-// Parts are what Router is built from. All but Group are needed.
+// Parts are what Router needs. Only Group is optional.
 type Parts struct {
 	Transports Transports
 	Limits     Limits
@@ -57,18 +57,18 @@ type Parts struct {
 	// Token returns an access token for the login of an owner: oauth.Tokens.Access.
 	Token func(ctx context.Context, owner string, c oauth.Client, refused string) (string, error)
 	// Group returns the group that a domain's mail servers belong to, for gateways of type mx:
-	// mxsend.Sender.Group. Nil: the domain's name tells.
+	// mxsend.Sender.Group. If nil, the domain's name decides.
 	Group func(ctx context.Context, domain string) (string, error)
 }
 
 // Options are the settings of a Router. The zero value works.
 type Options struct {
-	Logger   *slog.Logger          // nil: discard
-	Registry prometheus.Registerer // nil: measure nothing
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
-	Random   func() float64        // from 0 up to, not including, 1; nil: math/rand
+	Logger   *slog.Logger          // nil to discard
+	Registry prometheus.Registerer // nil to measure nothing
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
+	Random   func() float64        // from 0 up to, not including, 1; defaults to math/rand
 	// how many messages may be under way at relays that have not answered yet, so that they never hold all
-	// workers; 0: any number
+	// workers; 0 means any number
 	Untested int
 }
 
@@ -107,28 +107,28 @@ func New(p Parts, o Options) (*Router, error) {
 // Dispatch is a message to be sent.
 type Dispatch struct {
 	Account accounts.Sender
-	Lane    api.Lane // chooses among the account's relays; empty: transactional
-	// the only gateway to use, whatever the account has; empty: the account's relays
+	Lane    api.Lane // chooses among the account's relays; defaults to transactional
+	// the only gateway to use, whatever the account has; empty for the account's relays
 	Gateway string
-	// of the account's relays only this gateway, if it is among them: it remembers a request in doubt; empty:
-	// any
+	// the only gateway to use of the account's relays, if it is among them: it remembers a request in doubt;
+	// empty for any
 	Only          string
-	gateways.Path                    // instead of the relays' own; zero: theirs
+	gateways.Path                    // instead of the relays' own; zero for theirs
 	Message       smtpsend.Message   // to the recipients left
-	Reservation   limits.Reservation // of an earlier Sent with Wait; empty: none
-	// reports whether messages that come before this one wait for a connection to a relay, by scope; nil: none
+	Reservation   limits.Reservation // from an earlier Sent with Wait, or empty
+	// reports whether messages before this one wait for a connection to a relay, by scope; may be nil
 	Behind func(scope string) bool
 }
 
 // Try is one relay that was tried.
 type Try struct {
-	Gateway    string // empty: the account's own relay
+	Gateway    string // empty for the account's own relay
 	Direct     bool   // straight to the recipients' servers, so that a failure may be one destination's
 	Host       string // with port, where the settings have one
-	Address    string // local IP address to connect from; empty: the system's choice
+	Address    string // local IP address to connect from; empty for the system's choice
 	Start, End time.Time
 	Result     smtpsend.Result // lists only the recipients that were left at Start
-	Err        error           // an *smtpsend.Error; nil: at least one recipient got it
+	Err        error           // an *smtpsend.Error; nil if at least one recipient got it
 }
 
 // Sent is the result of a Dispatch.
@@ -140,26 +140,26 @@ type Sent struct {
 	// that judged it, else the failure most worth another attempt. The other fields are of the last try that
 	// changed a recipient.
 	Result smtpsend.Result
-	// Err is nil if at least one recipient got the message. Otherwise it is an *smtpsend.Error about the whole
-	// message, not Permanent if that of any recipient is not; or it wraps ErrNoGateway, and nothing was tried.
+	// Err is nil if at least one recipient got the message. Otherwise it wraps ErrNoGateway, and nothing was
+	// tried, or it is an *smtpsend.Error about the whole message, Permanent only if every recipient's is.
 	Err error
 
 	// Wait is when to come back; not zero only if no relay was tried, so that no attempt is spent. The other
 	// fields above are empty then.
 	Wait time.Time
-	// Reservation replaces that of the Dispatch then. It may be empty.
+	// Reservation then replaces the Dispatch's. It may be empty.
 	Reservation limits.Reservation
 	// Reason is the reason of the wait, for operators.
 	Reason string
 	// Relay is the scope of the relay that the message waits for, if it waits for a connection: it may come back
-	// as soon as Slots says so. Empty: it waits for something else.
+	// as soon as Slots says so. Empty if it waits for something else.
 	Relay string
 	// Destination is the name of the destination whose limit the message waits for, so that mail to others may
-	// go. Empty: it waits for something else.
+	// go. Empty if it waits for something else.
 	Destination string
 }
 
-// Scope names the relay of a gateway; empty: the account's own.
+// Scope names the relay of a gateway, or the account's own if gateway is empty.
 func Scope(account, gateway string) string {
 	if gateway != "" {
 		return gatewayScope + gateway
@@ -171,16 +171,16 @@ func Scope(account, gateway string) string {
 // now, as far as this process knows.
 func (r *Router) Slots(scope string, lane api.Lane) int { return r.slots.wanted(scope, lane) }
 
-// ExpectWaiting tells that so many messages that waited for a connection to a relay were woken.
+// ExpectWaiting notes that n messages that waited for a connection to a relay were woken.
 func (r *Router) ExpectWaiting(scope string, n int) { r.slots.expect(scope, n) }
 
-// Answers reports whether a relay takes mail, as far as this process knows: it neither stalls nor rests.
+// Answers reports whether a relay takes mail, as far as this process knows: it neither stalls nor is paused.
 func (r *Router) Answers(scope string) bool {
 	return !r.slots.mute(scope) && !r.breakers.resting(scope, r.now())
 }
 
-// Instead returns the scope of the relay that serves an account's mail of a lane while another one, by its
-// scope, does not answer; empty: there is none, or it has no room soon.
+// Instead returns the scope of the relay that serves an account's mail in a lane while another relay, given
+// by its scope, does not answer. It is empty if there is none, or it has no room soon.
 func (r *Router) Instead(account accounts.Sender, lane api.Lane, scope string) string {
 	for _, c := range order(account.ID, Serving(account.Relays, lane), r.random) {
 		k, full := r.fullRelays.find(c.scope+string(lane), r.now())
@@ -229,8 +229,8 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 	return r.newAttempt(d, order(d.Account.ID, routes, r.random)).run(ctx)
 }
 
-// Relays returns the relays that a message of an account may go through: the gateway that it names, else
-// those of the account that serve its lane.
+// Relays returns the relays that an account's message may go through: the gateway that it names, else the
+// account's relays that serve its lane.
 func (r *Router) Relays(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) (
 	[]gateways.Relay, error) {
 	if gateway == "" {
@@ -258,7 +258,7 @@ func (r *Router) unresolved(d Dispatch, err error) Sent {
 }
 
 // soon returns the wait after a failure that should pass: 1 to 5 s, random, so that messages do not all come
-// back at once.
+// back together.
 func (r *Router) soon() time.Duration {
 	return time.Second + time.Duration(r.random()*float64(4*time.Second))
 }

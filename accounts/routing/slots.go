@@ -10,9 +10,9 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// A worker of this process is held by a relay that answers, not by one that is silent. So the messages that a
-// relay may have under way depend on its answers: few at first, twice as many with each answer, and one after
-// a silence. While some of them are overdue it gets no further ones.
+// A worker of this process is held by a relay that answers, not by a silent one. So the messages that a relay
+// may have under way depend on its answers: few at first, twice as many with each answer, and one after a
+// silence. While some of them are overdue it gets no more.
 const (
 	firstSlots   = 2                      // messages under way at a relay that has not answered yet
 	mostSlots    = 1 << 10                // at one that answers
@@ -22,15 +22,15 @@ const (
 	linePatience = 100 * time.Millisecond // how long it then waits for a connection
 	expectFor    = time.Second            // how long a message that was woken is expected
 	lookEvery    = time.Second            // how often it is checked whether a relay stalls
-	awayFor      = 15 * time.Minute       // how long a relay is away for which there is no further mail
+	awayFor      = 15 * time.Minute       // how long a relay without more mail counts as unavailable
 	// maxRelays bounds the memory of a process. Beyond it relays without messages under way are forgotten.
 	maxRelays = 10_000
 )
 
-// connectionLimits are those of all relays, by scope.
+// connectionLimits are all relays' limits, by scope.
 type connectionLimits struct {
 	now  func() time.Time
-	most int // messages under way at relays that have not answered; 0: any number
+	most int // messages under way at relays that have not answered; 0 means any number
 
 	mu       sync.Mutex
 	all      map[string]*connectionLimit
@@ -42,20 +42,20 @@ type connectionLimit struct {
 	allowed int
 	slots   []*slot       // under way, oldest first
 	most    int           // connections of this process
-	took    time.Duration // a message takes, on average; 0: unknown
+	took    time.Duration // a message takes, on average; 0 if unknown
 	left    time.Time     // when a message last left with an answer
-	changed chan struct{} // closed when a message has left or given up; nil: nobody waits for that
+	changed chan struct{} // closed when a message has left or given up; nil if no one waits for that
 	waiting []*waiter     // messages that wait for a slot, in the order in which they came
 
 	ended time.Time // when a message last left
-	away  time.Time // since when it has not answered: it stalls, or attempts failed; zero: it answers
+	away  time.Time // since when it has not answered: it stalls, or attempts failed; zero if it answers
 	told  bool      // the log has that it stalls
 
 	expected int       // messages that were woken and have not come yet
 	woken    time.Time // when, last
 }
 
-// waiter is a message among those that wait for a slot.
+// waiter is a message that waits for a slot.
 type waiter struct{ lane api.Lane }
 
 // slot is a message under way.
@@ -91,7 +91,7 @@ func (g *connectionLimits) enter(c candidate, lane api.Lane, behind bool) (t *sl
 	}
 }
 
-// try returns a slot, or what is closed when there may be one; nil: that will not be soon.
+// try returns a slot, or a channel that is closed when there may be one, or nil if that will not be soon.
 func (g *connectionLimits) try(c candidate, me *waiter, behind bool) (t *slot, stalls bool,
 	changed <-chan struct{}) {
 	g.mu.Lock()
@@ -180,8 +180,8 @@ func (g *connectionLimits) leave(t *slot, how ending) {
 	k.change()
 }
 
-// wanted returns how many of the messages that wait for a relay are to be sent now: as many as it has free
-// connections, and as many again for the line if it is quick, without those that were woken already.
+// wanted returns how many of the messages that wait for a relay to send now: as many as it has free
+// connections, and as many again for the line if it is quick, without messages that were woken already.
 func (g *connectionLimits) wanted(scope string, lane api.Lane) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -200,7 +200,7 @@ func (g *connectionLimits) expect(scope string, n int) {
 	k.expected, k.woken = k.expected+n, g.now()
 }
 
-// of returns the limit of a relay. The caller holds the lock.
+// of returns a relay's limit. The caller holds the lock.
 func (g *connectionLimits) of(scope string) *connectionLimit {
 	k := g.all[scope]
 	if k != nil {
@@ -232,8 +232,8 @@ type Away struct {
 	Since time.Time
 }
 
-// look returns the relays that began to stall since the last look. It forgets that a relay is away if there
-// has been no mail for it.
+// look returns the relays that began to stall since the last look. It forgets that a relay is unavailable if
+// there has been no mail for it.
 func (g *connectionLimits) look() (stalling []Away) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -268,7 +268,7 @@ func (g *connectionLimits) away() []Away {
 }
 
 // limit returns how many messages of a lane the relay may have under way: one for each connection that the
-// lane may use, and so many times that if the relay is quick: some wait in line.
+// lane may use, times a factor if the relay is quick, so that some wait in line.
 func (k *connectionLimit) limit(lane api.Lane, line int) int {
 	most := cmp.Or(k.most, firstSlots)
 	if lane == api.Bulk {
@@ -292,8 +292,8 @@ func (k *connectionLimit) room(now time.Time) int {
 
 func (k *connectionLimit) mute(now time.Time) bool { return k.stalls(now) || k.allowed < firstSlots }
 
-// stalls reports whether so many messages are overdue that the relay is taken to be silent: all that it may
-// have or that have a connection, or more than mostOverdue, and none has been answered meanwhile.
+// stalls reports whether the relay is taken to be silent: none of its messages has been answered, and all
+// that it may have or that have a connection, or more than mostOverdue, are overdue.
 func (k *connectionLimit) stalls(now time.Time) bool {
 	overdue := 0
 	limit := max(overdueAfter, 2*k.took)

@@ -30,8 +30,8 @@ func fill(g *connectionLimits, c candidate, lane api.Lane) (slots []*slot, stall
 	}
 }
 
-// TestASilentRelayHoldsFewWorkers: a relay that has never answered gets two messages. When they are overdue
-// the others are refused at once. After a silence it gets one.
+// TestASilentRelayHoldsFewWorkers: a relay that has never answered gets two messages. When they are overdue,
+// the others are refused immediately. After a silence it gets one.
 func TestASilentRelayHoldsFewWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newConnectionLimits(0, time.Now)
@@ -127,7 +127,7 @@ func TestARelayThatAnswersGetsMore(t *testing.T) {
 	}
 }
 
-// TestWokenMessagesAreExpected: two messages that end at once do not wake two for the same place.
+// TestWokenMessagesAreExpected: two messages that end together do not wake two for the same place.
 func TestWokenMessagesAreExpected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newConnectionLimits(0, time.Now)

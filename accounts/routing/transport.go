@@ -20,7 +20,7 @@ type Transport interface {
 	Verify(ctx context.Context, to gateways.Relay) error
 }
 
-// Transports are all of them, by the type of a gateway. That of SMTP is needed.
+// Transports are all transports, by a gateway's type. SMTP is required.
 type Transports map[api.GatewayType]Transport
 
 // of returns the transport for a relay.

@@ -10,9 +10,9 @@ import (
 
 // Login is the result of logging in to one of an account's relays.
 type Login struct {
-	Gateway string // empty: the account's own relay
+	Gateway string // empty for the account's own relay
 	Host    string // with port, where the settings have one
-	Err     error  // an *smtpsend.Error; nil: it works
+	Err     error  // an *smtpsend.Error; nil if it works
 }
 
 // Verify logs in to all of an account's relays at once, and returns the results in the account's order. It

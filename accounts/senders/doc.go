@@ -13,12 +13,12 @@
 //   - An address gets at most [PerAddress] mails a day, whoever asks. An account asks
 //     for at most [PerAccount].
 //
-// It never says to the account what became of the mail, apart from a refusal when it is asked for.
+// It never reports an email's result to the account, apart from a refusal of the request.
 //
 // # Redis
 //
-// The keys are in partition 0: senders:address:<hash> and senders:account:<id> (sorted sets of the mails of a
-// day, by their time). They expire after a day.
+// The keys are in partition 0: senders:address:<hash> and senders:account:<id> (sorted sets of a day's
+// emails, by their time). They expire after a day.
 //
 // If Redis is unreachable, every call returns Unavailable. A link that was not read for that reason works
 // later.

@@ -18,7 +18,7 @@ import (
 	"github.com/postroom/postroom/internal/signedtoken"
 )
 
-// The limits of the mails.
+// The limits on emails.
 const (
 	PerAddress = 3  // a day, whoever asks
 	PerAccount = 20 // a day
@@ -34,21 +34,21 @@ type Parts struct {
 	DB       *redisdb.DB
 	Tokens   *signedtoken.Ring // seals and reads the links
 	Accounts *accounts.Accounts
-	// Submit is that of outbox.Intake
+	// Submit submits a message; outbox.Intake implements it
 	Submit func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
-	// URL returns the public address of the instance; empty: none is set
+	// URL returns the public address of the instance, or ""
 	URL func() string
 }
 
 // Options are the settings. The zero value sends no mail.
 type Options struct {
-	Account  string                // sends the mails; empty: none are sent
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // nil: time.Now
+	Account  string                // sends the emails; empty if none are sent
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // defaults to time.Now
 }
 
-// Proofs sends the mails and reads their links. It is safe for concurrent use.
+// Proofs sends the emails and reads their links. It is safe for concurrent use.
 type Proofs struct {
 	Parts
 	account string
@@ -71,9 +71,9 @@ func New(parts Parts, o Options) (*Proofs, error) {
 	return p, nil
 }
 
-// Ask sends a mail to an address, with the link that makes it a sender of an account. Until then it is
-// pending. One that the account may use already gets no mail. Limited: there were too many mails. Conflict:
-// no mails are sent, the account sends the mails itself, or the address is suppressed.
+// Ask sends an email to an address, with the link that makes it an account's sender. Until then it is
+// pending. An address that the account may use gets no email. It returns Limited after too many emails, and
+// Conflict if no emails are sent, if the account is the one that sends them, or if the address is suppressed.
 func (p *Proofs) Ask(ctx context.Context, account, address string) (api.SenderInfo, error) {
 	info, result, err := p.ask(ctx, account, address)
 	if fault.Is(err, fault.Limited) {
@@ -87,7 +87,7 @@ func (p *Proofs) Ask(ctx context.Context, account, address string) (api.SenderIn
 	return info, err
 }
 
-// ask is Ask. Its result is that of the metric; empty: none.
+// ask is Ask. Its result is the metric's, or empty.
 func (p *Proofs) ask(ctx context.Context, account, address string) (api.SenderInfo, string, error) {
 	address, err := message.NormalizeAddress(address)
 	if err != nil {

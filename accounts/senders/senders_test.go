@@ -36,7 +36,7 @@ type bundle struct {
 	reg   *prometheus.Registry
 	mails map[string]api.SubmitRequest // by idempotency key
 	order []api.SubmitRequest
-	fail  error // of the next submit
+	fail  error // the next submit's
 }
 
 func setup(t *testing.T) *bundle {
@@ -121,7 +121,7 @@ func (b *bundle) follow(token string) (api.SenderInfo, error) {
 
 func (b *bundle) may(account, address string) bool {
 	b.t.Helper()
-	b.clock.Advance(2 * time.Second) // of the cache
+	b.clock.Advance(2 * time.Second) // the cache's lifetime
 	s, err := b.Accounts.Resolve(b.t.Context(), account)
 	b.must(err)
 	return s.MaySendAs(address)
@@ -226,10 +226,10 @@ func TestALinkIsOfOneAccountAndItsEntry(t *testing.T) {
 		t.Error("the link of another account verified")
 	}
 	b.must(b.Accounts.RemoveSender(t.Context(), "a", "ann@example.net"))
-	b.gone(first, "LinkOver") // of an entry that was removed
+	b.gone(first, "LinkOver") // the entry was removed
 	b.clock.Advance(time.Hour)
 	b.ask("a", "ann@example.net")
-	b.gone(first, "LinkOver") // of the entry before
+	b.gone(first, "LinkOver") // the entry before is gone
 	second := b.token()
 	b.must(b.Accounts.Delete(t.Context(), "a"))
 	b.gone(second, "LinkOver")
@@ -237,7 +237,7 @@ func TestALinkIsOfOneAccountAndItsEntry(t *testing.T) {
 	b.clock.Advance(time.Second)
 	_, err := b.Accounts.PendSender(t.Context(), "a", "ann@example.net", b.clock.Now())
 	b.must(err)
-	b.gone(second, "LinkOver") // of a deleted account of the same name
+	b.gone(second, "LinkOver") // a deleted account of the same name had it
 	if b.may("a", "ann@example.net") {
 		t.Error("verified")
 	}

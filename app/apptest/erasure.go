@@ -6,8 +6,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Gone is the person who is erased. Nothing else has such a local part. Its first occurrence in what S2
-// packed is in plain bytes, because no other text has four of its letters in a row. What zstd packed is
+// Gone is the person who is erased. No one else has such a local part. Its first occurrence in what S2 packed
+// is in plain bytes, because no other text has four of its letters in a row. Texts that zstd packed are
 // unpacked.
 const Gone = "zwqjxkvgh@example.net"
 

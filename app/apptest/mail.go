@@ -27,7 +27,7 @@ func DKIMKey(t *testing.T) string {
 	return key
 }
 
-// Visited is what somebody without a token gets.
+// Visited is what a client without a token gets.
 type Visited struct {
 	Status int
 	Header http.Header
@@ -63,7 +63,7 @@ func answered(t *testing.T, client *http.Client, method, url, body string, heade
 	return v
 }
 
-// Stranger asks for a page of the public archive, with headers as pairs.
+// Stranger requests a page of the public archive, with headers as pairs.
 func Stranger(t *testing.T, base, path string, headers ...string) Visited {
 	t.Helper()
 	return answered(t, http.DefaultClient, http.MethodGet, base+path, "", headers...)

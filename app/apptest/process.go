@@ -84,8 +84,8 @@ func serve(settings string) error {
 // Process is a Postroom that a test may kill.
 type Process struct {
 	Cmd     *exec.Cmd
-	URL     string // of the API; empty: none
-	Monitor string // of health and metrics separate from the API; empty: none
+	URL     string // the API's; empty if none
+	Monitor string // health and metrics separate from the API; empty if none
 	Client  *api.Client
 	Ended   chan error
 }
@@ -125,7 +125,7 @@ func Spawn(t *testing.T, set map[string]string) *Process {
 // Kill ends the process as a crash would. It has no effect on an ended one.
 func (p *Process) Kill() {
 	if p.Cmd.ProcessState == nil && p.Ended != nil {
-		_ = p.Cmd.Process.Kill() // it may have just ended by itself
+		_ = p.Cmd.Process.Kill() // it may have just ended on its own
 		<-p.Ended
 		p.Ended = nil
 	}

@@ -18,7 +18,7 @@ type Postroom struct {
 	Relay  *testsmtp.Server // takes the mail of the default account
 }
 
-// Start runs a Postroom whose mail goes to a relay of its own, with further settings, until the test ends.
+// Start runs a Postroom whose mail goes to its own relay, with further settings, until the test ends.
 // Webhooks may go to this machine.
 func Start(t testing.TB, settings map[string]string) *Postroom {
 	t.Helper()

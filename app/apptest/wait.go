@@ -31,7 +31,7 @@ func HandIn(t *testing.T, client *api.Client, req api.SubmitRequest) (answer api
 	return answer
 }
 
-// Status returns the status of the answer that an error is made of; 0: of none.
+// Status returns the status of the answer that an error is made from, or 0.
 func Status(err error) int {
 	p, ok := errors.AsType[*api.Failure](err)
 	if !ok {

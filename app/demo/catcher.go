@@ -20,7 +20,7 @@ import (
 	"github.com/postroom/postroom/ui"
 )
 
-// maxMails is how many mails the catcher keeps. The demo may be left running during the development of
+// maxMails is how many emails the catcher keeps. The demo may be left running during the development of
 // another program.
 const maxMails = 1000
 
@@ -33,7 +33,7 @@ type mail struct {
 	raw      []byte
 }
 
-// maxKept is how many bytes the mails that are kept may have together, all but the newest.
+// maxKept is the maximum size in bytes of the kept emails, all but the newest.
 const maxKept = 100 << 20
 
 // catcher is an SMTP server that accepts mail for all recipients and relays none. There are two exceptions
@@ -47,8 +47,8 @@ type catcher struct {
 
 	mu    sync.Mutex
 	mails []mail          // the newest maxMails
-	taken int             // mails so far
-	bytes int             // of mails
+	taken int             // emails so far
+	bytes int             // total size of emails
 	known map[string]bool // Message-IDs of rejected mail for busy@
 }
 
@@ -91,7 +91,7 @@ func (c *catcher) inbox(address string) []string {
 	return subjects
 }
 
-// caught returns the mails for the pages, the newest first.
+// caught returns the emails for the pages, newest first.
 func (c *catcher) caught() []ui.CaughtMail {
 	c.mu.Lock()
 	defer c.mu.Unlock()

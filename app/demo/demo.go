@@ -22,18 +22,18 @@ import (
 
 // Options configure the demo.
 type Options struct {
-	// address of the API and the pages; empty: 127.0.0.1:3000. If it is taken, a free port
+	// address of the API and the pages; defaults to 127.0.0.1:3000. If it is taken, a free port
 	Listen  string
 	Exit    bool          // end after the tour; otherwise run until the context ends
-	Pace    time.Duration // pause between two steps, for reading; 0: none
+	Pace    time.Duration // pause between two steps, for reading; 0 if none
 	Version string        // of Postroom; empty: "dev"
 	Program string        // how Postroom is called on the command line; empty: "postroom"
-	Out     io.Writer     // the output; nil: none
-	// opens a link in a browser and reports whether it did; nil: the link is only printed
+	Out     io.Writer     // the output; may be nil
+	// opens a link in a browser and reports whether it did; if nil, the link is only printed
 	Open func(url string) bool
 }
 
-// sender is the From of the demo's mails.
+// sender is the From of the demo's emails.
 const sender = "Demo Shop <shop@example.com>"
 
 // Run runs the tour. It returns nil when ctx ends; with Exit, an end before the end of the tour is an error.
@@ -51,8 +51,8 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// runIn runs everything with its data in dir. What is started first is closed last: the relay outlives the
-// Postroom that sends to it.
+// runIn runs everything with its data in dir. It closes in reverse order: the relay outlives the Postroom
+// that sends to it.
 func runIn(ctx context.Context, dir string, o Options) error {
 	news := make(chan happening, 1000)
 	relay, err := openCatcher(news)

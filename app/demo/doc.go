@@ -1,6 +1,6 @@
-// Package demo shows Postroom at work in a minute. It runs a whole Postroom with an embedded Redis in a
-// temporary directory. Beside it run a mail catcher in place of a relay, and a receiver for its webhooks. The
-// tour drives messages through every state.
+// Package demo shows Postroom in action in a minute. It runs a whole Postroom with an embedded Redis in a
+// temporary directory, a mail catcher instead of a relay, and a receiver for its webhooks. The tour drives
+// messages through every state.
 //
 // The output is not scripted. Each step prints the curl command of the request it makes. Each line after it
 // is a mail that the catcher got, or a webhook whose signature was verified, in order of arrival. A step that

@@ -107,13 +107,13 @@ func curl(method, path string, body any) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(body) // of our own types, which always encode
+	_ = e.Encode(body) // these are our own types, which always encode
 	quoted := strings.ReplaceAll(strings.TrimSpace(text.String()), "'", `'\''`)
 	fmt.Fprintf(&b, " \\\n  -H 'Content-Type: application/json' \\\n  -d '%s'", folded(quoted))
 	return b.String()
 }
 
-// folded writes each field of a JSON object on a line of its own.
+// folded writes each field of a JSON object on a separate line.
 func folded(object string) string {
 	var b strings.Builder
 	depth, quoted := 0, false

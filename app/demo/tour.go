@@ -24,11 +24,11 @@ type tour struct {
 	tell    teller
 	pace    time.Duration         // pause after each step
 	link    string                // logs in once
-	browse  func(url string) bool // nil: no browser is opened
+	browse  func(url string) bool // nil means no browser is opened
 	opened  bool                  // a browser opened the link
 	program string                // the command that calls Postroom
 
-	began time.Time // of the step
+	began time.Time // when the step began
 	step  int
 }
 

@@ -53,7 +53,7 @@ func (h *testbed) enlist(ctx context.Context) error {
 	return nil
 }
 
-// campaigning sends campaigns until the weather is fine. all tells when the last of them has ended.
+// campaigning sends campaigns until the weather is fine. all reports when the last of them has ended.
 func (c *clients) campaigning(ctx, weather context.Context) {
 	for lane := range lanes {
 		c.all.Go(func() {
@@ -189,7 +189,7 @@ func (c *clients) wish(ctx context.Context, n int, leaves bool) {
 }
 
 // insist repeats a request, each time through any API process, until it is answered. It reports whether it
-// was done, and not refused for good.
+// was done, and not refused permanently.
 func (c *clients) insist(ctx context.Context, r *rand.Rand, what string,
 	request func(*api.Client) error) bool {
 	for try := 1; ; try++ {
@@ -251,8 +251,8 @@ func (r *round) outcome(ctx context.Context, id string) (*outcome, error) {
 	return end, err
 }
 
-// askMailings asks Postroom which attempts were in doubt, of people who got a campaign more than once, or got
-// it and are told otherwise.
+// askMailings asks Postroom which attempts were in doubt. It asks about people who got a campaign more than
+// once, or who got it although their state says otherwise.
 func (r *round) askMailings(ctx context.Context) {
 	for _, m := range r.h.ledger.mailings.all {
 		if m == nil || m.end == nil {

@@ -14,9 +14,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestChaos is the program itself, for a shorter while and with a closer storm: whatever is broken, nothing
+// TestChaos is the program itself, for a shorter while and with a closer storm. Whatever is broken, nothing
 // is lost, nothing is sent twice without being marked in doubt, every recipient has its last word, every
-// endpoint gets every event, and every event of a digest is in one mail.
+// endpoint gets every event, and every digest event is in one email.
 func TestChaos(t *testing.T) {
 	o := options{
 		seed: uint64(time.Now().UnixNano()) % 1_000_000, length: 25 * time.Second, messages: 400, apis: 2,

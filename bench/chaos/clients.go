@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/bench/rig"
 )
 
-// clients hand in the messages, each at its time, and change their mind about some of them.
+// clients submit the messages, each at its time, and change their mind about some of them.
 type clients struct {
 	h      *testbed
 	ledger *ledger
@@ -33,7 +33,7 @@ func newClients(h *testbed) *clients {
 }
 
 // load submits so many messages, evenly over so long, and fewer when Postroom is too slow for that many. It
-// returns when the time is over; all tells when everybody is answered.
+// returns when the time is over; all reports when everybody is answered.
 func (c *clients) load(ctx context.Context, first, messages int, length time.Duration) {
 	ending, cancel := context.WithTimeout(ctx, length)
 	defer cancel()

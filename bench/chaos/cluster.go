@@ -21,12 +21,12 @@ import (
 const (
 	masters   = 3
 	nodeCount = 2 * masters // each master has a replica
-	slots     = 16384       // of a Redis Cluster
+	slots     = 16384       // in a Redis Cluster
 	// nodeTimeout is how long a node is silent until the others replace it.
 	nodeTimeout = 2 * time.Second
 	// agreeWithin is how long the nodes may take to find each other, or to be in step again.
 	agreeWithin = time.Minute
-	// password is that of every process of Postroom. Each has a user of its own name.
+	// password is the password of every Postroom process. Each has its own user name.
 	password = "chaos"
 	// rights are those that docs/redis.md names for the user of Postroom.
 	rights = "~postroom:* ~asynq:* &asynq:* +@read +@write +@transaction -@dangerous +eval +evalsha" +

@@ -15,8 +15,8 @@ import (
 	"github.com/postroom/postroom/bench/rig"
 )
 
-// digestSettings let digests be mailed within seconds, and all lines of a mail be shown. Of several events
-// that wait, most are folded. A run whose template fails has failed.
+// digestSettings let digests be sent within seconds, and all lines of an email be shown. If several events
+// wait, most are folded. A run whose template fails has failed.
 var digestSettings = map[string]string{
 	"digest.gap": "1s", "digest.grace": "2s", "digest.stagger": "3s", "digest.cap": "1000",
 	"digest.capCategory": "1000", "digest.keep": "20", "digest.attempts": "1",
@@ -56,8 +56,8 @@ func (h *testbed) acquaint(ctx context.Context) error {
 	return nil
 }
 
-// notify hands in the events of digests, evenly over the storm, and lets readers change their mind. all tells
-// when everybody is answered.
+// notify submits digest events, evenly over the storm, and lets readers change their mind. all reports when
+// everybody is answered.
 func (c *clients) notify(ctx, weather context.Context) {
 	if c.h.o.digests == 0 {
 		return
@@ -67,7 +67,7 @@ func (c *clients) notify(ctx, weather context.Context) {
 	c.all.Go(func() { c.redecorate(ctx, weather) })
 }
 
-// handIn hands in events, up to mostAtOnce of them in a request.
+// handIn submits events, up to mostAtOnce of them in a request.
 func (c *clients) handIn(ctx, weather context.Context) {
 	const mostAtOnce = 6
 	r, o, began := random(c.seed, "notices"), c.h.o, time.Now()
@@ -89,7 +89,7 @@ func (c *clients) handIn(ctx, weather context.Context) {
 	}
 }
 
-// post hands in some events until they are answered, and takes a few of them back.
+// post submits some events until they are answered, and withdraws a few of them.
 func (c *clients) post(ctx context.Context, first, many int) {
 	r := random(c.seed, "post "+strconv.Itoa(first))
 	var req api.DigestEventsRequest
@@ -142,8 +142,8 @@ func (c *clients) takeBack(ctx context.Context, number int) {
 	})
 }
 
-// prefer lets readers change their preferences, suppresses a few, mails some at once, and retries runs that
-// failed.
+// prefer lets readers change their preferences, suppresses a few, sends to some immediately, and retries
+// failed runs.
 func (c *clients) prefer(ctx, weather context.Context) {
 	r, o := random(c.seed, "preferences"), c.h.o
 	for step := 0; rig.Wait(weather, 150*time.Millisecond) == nil; step++ {
@@ -247,7 +247,7 @@ func (r *round) told(ctx context.Context) bool {
 	return r.h.ledger.ends(runs)
 }
 
-// ends notes the runs, and reports whether all have ended and an event tells of each.
+// ends notes the runs, and reports whether all have ended and an event reports each.
 func (l *ledger) ends(runs []api.DigestRun) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,7 +263,7 @@ func (l *ledger) ends(runs []api.DigestRun) bool {
 	})
 }
 
-// wordOf is the event that tells of a run's end; empty: it has not ended.
+// wordOf returns the event that reports a run's end, or "" if it has not ended.
 func wordOf(run api.DigestRun) event.Type {
 	return map[string]event.Type{api.DigestSent: event.DigestSent, api.DigestSkipped: event.DigestSkipped,
 		api.DigestFailed: event.DigestFailed}[run.State]
@@ -312,7 +312,7 @@ func (r *round) askDigests(ctx context.Context) {
 	}
 }
 
-// explainDigests prints what is known of the readers with whom a promise was broken.
+// explainDigests prints the data about readers with whom a promise was broken.
 func (h *testbed) explainDigests(v digested) []string {
 	var out []string
 	l := h.ledger

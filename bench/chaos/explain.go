@@ -15,11 +15,11 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// storiesAtMost is the number of offenders whose story is printed. Further ones are only listed.
+// storiesAtMost is the number of offenders whose story is printed. Others are only listed.
 const storiesAtMost = 10
 
-// explain prints the story of messages with which a promise was broken: what clients, relays and receivers
-// saw, Postroom's events, its log and its answers about the message now, in the order of time.
+// explain prints the story of messages with which a promise was broken, in the order of time: what clients,
+// relays and receivers saw, Postroom's events, its log and its current answers about the message.
 func (h *testbed) explain(ctx context.Context, w io.Writer, v verdict) {
 	printed := map[int]bool{}
 	for _, o := range v.offenders {

@@ -17,7 +17,7 @@ type verdict struct {
 	cancelled, failed                 int // not delivered, and said so
 	lost, liedSent                    int
 	failedThough, failedDoubted       int // delivered, and told that it failed
-	cancelledThough, cancelledDoubted int // delivered, and told that it was taken back
+	cancelledThough, cancelledDoubted int // delivered, although a client was answered that it was withdrawn
 	// delivered and told otherwise, where Postroom no longer knows whether it was in doubt
 	unknown                              int
 	missing, extra                       int // last words
@@ -117,7 +117,7 @@ func (v *verdict) message(s *story, byMessage map[string][]*fact) {
 	}
 }
 
-// recipient judges what became of one recipient.
+// recipient judges one recipient's result.
 func (v *verdict) recipient(s *story, address string, facts []*fact) {
 	v.recipients++
 	var words, replays int
@@ -171,7 +171,7 @@ func (v *verdict) delivery(s *story, address string, copies int, last event.Type
 	}
 }
 
-// toldOtherwise counts a recipient that got the message and was given up, or taken back.
+// toldOtherwise counts a recipient that got the message and was given up, or withdrawn.
 func (v *verdict) toldOtherwise(s *story, address string, last event.Type, doubt, forgotten bool) {
 	switch {
 	case last != event.MessageFailed && last != event.MessageCancelled:

@@ -11,29 +11,29 @@ import (
 
 // digested is what the digests of the ledger come to.
 type digested struct {
-	events, dropped, takenBack int // taken in; answered as dropped; taken back, as a client was told
-	once, doubted              int // told in one mail; in several, but for one of mails in doubt
+	events, dropped, takenBack int // accepted; answered as dropped; withdrawn, as a client was answered
+	once, doubted              int // in one email; in several, all but one in doubt
 	toldDropped                int // told in no mail, and events of the stream count them as dropped
 	runs, mailed               int // that ended; with mail
-	resumed                    int // runs that another worker went on with, or that were tried again
+	resumed                    int // runs that another worker continued, or that were tried again
 
 	unanswered, refused int
-	lost                int // in no mail, and not told
-	twice               int // in two mails of which none is in doubt
-	unwanted            int // dropped or taken back, and mailed
+	lost                int // in no email, and not reported
+	twice               int // in two emails, neither in doubt
+	unwanted            int // dropped or withdrawn, and sent
 	overtold            int // told as dropped, and mailed
-	twoMails            int // runs with two mails
+	twoMails            int // runs with two emails
 	twoCopies           int // mails that relays took twice, and nothing says doubt
-	runless             int // mails of no run
+	runless             int // emails without a run
 	periods             int // periods of a category with two runs that were mailed
-	miscount            int // mails that tell of more or fewer events than their run has
-	strangers           int // mails with events of another reader, or of nobody
+	miscount            int // emails with more or fewer events than their run has
+	strangers           int // emails with events of another reader, or of none
 	liedSent            int // runs that were sent, and no relay took their mail
 	open                int // runs that never ended
 	untold              int // runs that ended, and no event says so
 
 	faults   []string
-	readers  []int // of the faults
+	readers  []int // with an error
 	suspects []int // events of them
 }
 
@@ -50,7 +50,7 @@ func (v *digested) blame(reader int, suspects []int, counter *int, format string
 type digestFacts struct {
 	all     *digests
 	doubted map[string]bool
-	queued  map[string]*fact   // messageQueued of mails, by Message-ID
+	queued  map[string]*fact   // messageQueued of emails, by Message-ID
 	mails   map[string][]*fact // by run
 	words   map[string]map[event.Type]bool
 	told    map[string]int // events that a run dropped, as the stream says
@@ -160,7 +160,7 @@ func (v *digested) run(run api.DigestRun, f digestFacts) {
 	}
 }
 
-// eachPeriod looks for two mails of a category in one period.
+// eachPeriod looks for two emails of a category in one period.
 func (v *digested) eachPeriod(digestMails []*digestMail, f digestFacts) {
 	runs, had := map[string]api.DigestRun{}, map[string]string{}
 	for _, run := range f.all.runs {
@@ -185,7 +185,7 @@ func (v *digested) eachPeriod(digestMails []*digestMail, f digestFacts) {
 	}
 }
 
-// categories are those of the events that a mail tells of.
+// categories returns the categories of an email's events.
 func (f *digestFacts) categories(l *digestMail) (out []string) {
 	for _, n := range l.notices {
 		if n < len(f.all.all) && f.all.all[n] != nil && !slices.Contains(out, f.all.all[n].category) {
@@ -195,11 +195,11 @@ func (f *digestFacts) categories(l *digestMail) (out []string) {
 	return out
 }
 
-// account is what a reader was told, and not.
+// account is what a reader received, and not.
 type account struct {
 	unmailed []int // events that are in no mail
-	perhaps  int   // of them, that may have been taken back
-	doubtful int   // events in mails in doubt, which may be told as dropped too
+	perhaps  int   // events that may have been withdrawn
+	doubtful int   // events in emails in doubt, which may be reported as dropped too
 	told     int   // as dropped
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/postroom/postroom/api/event"
 )
 
-// scribe writes the ledger of two events of digests to one reader.
+// scribe writes the ledger of two digest events to one reader.
 type scribe struct{ *ledger }
 
-// takes has two events taken in.
+// takes accepts two events.
 func (s scribe) takes() {
 	for n := range 2 {
 		s.handsIn(n, api.DigestEvent{Email: readerAddress(0), Category: hourlyCategory(0)})
@@ -69,7 +69,7 @@ func TestJudgeOfDigests(t *testing.T) {
 		name  string
 		write func(scribe)
 		want  digested // but for what every row has
-		why   string   // of the first fault
+		why   string   // the first error's
 	}{
 		{"as it should be", func(s scribe) { s.sent("1", "hourly@04", 0, 1) },
 			digested{once: 2, runs: 1, mailed: 1}, ""},

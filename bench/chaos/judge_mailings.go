@@ -40,8 +40,8 @@ type mailed struct {
 	shut      int // mailed by an attempt that began after the answer to a pause or cancel
 	mangled   int
 	strangers int // listed twice, or nobody's address
-	miscount  int // numbers of the stats that are not those of the list
-	recounted int // campaigns of which a recount changed a counter
+	miscount  int // numbers in the stats that differ from the list's
+	recounted int // campaigns whose recount changed a counter
 
 	faults []string
 }
@@ -76,7 +76,7 @@ func (v *mailed) mailings(all *mailings, doubted map[string]bool) {
 	}
 }
 
-// times looks for mails of attempts that began when none may.
+// times looks for emails from attempts that began when none may.
 func (v *mailed) times(m *mailing, all *mailings) {
 	for _, n := range slices.Sorted(maps.Keys(m.mails)) {
 		for _, c := range m.mails[n] {
@@ -98,11 +98,11 @@ func (v *mailed) times(m *mailing, all *mailings) {
 	}
 }
 
-// person judges what became of one person of a campaign that has ended.
+// person judges the result of one person in an ended campaign.
 func (v *mailed) person(m *mailing, n int, w *wish, doubted map[string]bool) {
 	copies, rows := len(m.mails[n]), m.end.listed[n]
 	if len(rows) == 0 {
-		// of a cancelled campaign, who had no turn is not listed
+		// in a cancelled campaign, people who were not reached are not listed
 		if copies > 0 || !m.cancelled && !m.wishedBefore(w) {
 			v.blame(m, &v.forgotten, "%s has %d mails, and is not listed", person(n), copies)
 		}

@@ -59,7 +59,7 @@ func TestJudgeOfCampaigns(t *testing.T) {
 		name  string
 		write func(quill)
 		want  mailed // but for what every row has
-		why   string // of the first fault
+		why   string // the first error's
 	}{
 		{"as it should be", quill.both, mailed{people: 2, once: 2}, ""},
 		{"twice", func(q quill) { q.both(); q.mail(1, 3) }, mailed{people: 2, once: 1, twice: 1},
@@ -191,7 +191,7 @@ func TestJudgeOfCampaigns(t *testing.T) {
 	}
 }
 
-// TestLedgerOfCampaigns: what relays see is told apart by person, campaign and attempt.
+// TestLedgerOfCampaigns: the ledger distinguishes what relays see by person, campaign and attempt.
 func TestLedgerOfCampaigns(t *testing.T) {
 	l := newLedger(0, 2, 1)
 	l.mailing(0)

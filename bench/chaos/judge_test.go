@@ -37,7 +37,7 @@ func TestJudge(t *testing.T) {
 		name  string
 		write func(pen)
 		want  verdict // but for what every row has
-		why   string  // of the first offender
+		why   string  // the first offender's
 	}{
 		{"as it should be", func(p pen) { p.accepted(); p.taken(ann, bob) }, verdict{once: 2}, ""},
 		{"one after the other", func(p pen) { p.accepted(); p.taken(bob); p.taken(ann) }, verdict{once: 2}, ""},

@@ -10,20 +10,20 @@ import (
 	"github.com/postroom/postroom/api/event"
 )
 
-// ledger is what everybody but Postroom knows: what clients were told, what relays took, what webhook
-// receivers got, which faults there were. It is safe for concurrent use.
+// ledger is what everybody but Postroom knows: clients' answers, relays' messages, webhook receivers' events,
+// and the injected failures. It is safe for concurrent use.
 type ledger struct {
 	began time.Time
 
 	mu       sync.Mutex
 	stories  []*story // by number
 	facts    map[string]*fact
-	order    []*fact // as they stand in the stream
+	order    []*fact // in stream order
 	faults   []fault
 	injected map[string]int // by kind
 	told     map[string]int // what clients were answered, by kind
 	kills    []kill
-	deaths   []string // processes that ended by themselves
+	deaths   []string // processes that ended on their own
 	oddities []string // what none of us can have caused
 	accepted int
 	copies   int
@@ -33,13 +33,13 @@ type ledger struct {
 	digests  digests
 }
 
-// story is what is known of one message.
+// story is the record of one message.
 type story struct {
 	plan
-	queueIDs  []string // that clients were told, each once
-	refused   string   // why it was refused for good; empty: it was not
-	cancelled bool     // a client was told that it was taken back
-	replayed  int      // how often a client was told that it is queued again
+	queueIDs  []string // in clients' answers, each once
+	refused   string   // why it was refused permanently; empty if it was not
+	cancelled bool     // a client was answered that it was withdrawn
+	replayed  int      // how often a client was answered that it is queued again
 	copies    map[string][]time.Time
 	mangled   int // copies that were not whole
 	// attempts in doubt, where Postroom was asked about the message; -1: it was not, or did not know
@@ -62,8 +62,8 @@ type fact struct {
 	doubt   bool
 	detail  string
 	again   int // how often more it stands in the stream
-	// of digests: the run, its reader (-1: none), the mail's Message-ID where it is about the mail, and how many
-	// events the run had and returned where it is about the run
+	// for digests: the run, its reader (-1 for none), the mail's Message-ID where it is about the mail, and how
+	// many events the run had and returned where it is about the run
 	run, messageID           string
 	reader, events, returned int
 	received                 map[string]int // by endpoint
@@ -183,7 +183,7 @@ func (l *ledger) count(answer string) {
 	l.told[answer]++
 }
 
-// died notes that a process ended by itself.
+// died notes that a process ended on its own.
 func (l *ledger) died(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -46,7 +46,7 @@ type listing struct {
 	doubts         int // attempts in doubt, where Postroom was asked; else 0
 }
 
-// wish is that of a person not to be mailed any more.
+// wish is a person's wish to get no more mail.
 type wish struct{ asked, answered time.Time } // answered is zero until it was
 
 // mailings are the campaigns of the ledger.
@@ -67,7 +67,7 @@ func newMailings(people, campaigns int) mailings {
 // person is the address of a person whom campaigns go to.
 func person(n int) string { return fmt.Sprintf("p%d@%s", n, domain) }
 
-// personOf reads the number off the address of a person; -1 if it is none.
+// personOf reads the number off a person's address; -1 if it isn't one.
 func personOf(address string) int { return numberIn(address, "p") }
 
 // numberIn reads the number after a prefix off an address; -1 if there is none.
@@ -93,7 +93,7 @@ func newsletterOf(data []byte) int {
 	return -1
 }
 
-// lastLine is the last line of a mail of a campaign: one that arrived without it was cut off.
+// lastLine is the last line of a campaign's email: if it is missing on arrival, the email was cut off.
 func lastLine(number int, address string) string {
 	return fmt.Sprintf("end of %s for %s", newsletter(number), address)
 }

@@ -35,7 +35,7 @@ func main() {
 		if o.partitions == 0 {
 			o.partitions = 1
 			if o.cluster {
-				o.partitions = 2 * masters // of fewer than four all may fall on two of the masters
+				o.partitions = 2 * masters // with fewer than four, all may fall on two of the masters
 			}
 		}
 		return run(ctx, os.Stdout, o)

@@ -14,18 +14,18 @@ import (
 // domain is where all recipients live.
 const domain = "example.net"
 
-// plan is what is to be done with one message. It follows from the seed and the message's number alone.
+// plan is the plan for one message. It follows from the seed and the message's number alone.
 type plan struct {
 	number int
 	to     []string
 	lane   api.Lane
 	size   int           // bytes of text
 	later  time.Duration // how far ahead it is scheduled; 0: now
-	cancel time.Duration // how long after its acceptance it is taken back; 0: never
+	cancel time.Duration // how long after its acceptance it is withdrawn; 0 for never
 	again  bool          // its submit is repeated after it was answered
 }
 
-// random is a source of its own for each thing that has something to choose, so that none disturbs another.
+// random is a separate source for each thing that has something to choose, so that none disturbs another.
 func random(seed uint64, what string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, hash(what))) //nolint:gosec // chaos, not secrets
 }
@@ -87,7 +87,7 @@ func (p *plan) request(now time.Time) api.SubmitRequest {
 	return req
 }
 
-// numberOf reads the message's number off a recipient; -1 if it is none of ours.
+// numberOf reads the message's number off a recipient; -1 if it isn't one of ours.
 func numberOf(address string) int {
 	local, _, _ := strings.Cut(address, "@")
 	digits, _, ok := strings.Cut(strings.TrimPrefix(local, "m"), "r")

@@ -18,18 +18,18 @@ import (
 const (
 	readyWithin = 2 * time.Minute // a busy machine
 	stopWithin  = 2 * time.Minute
-	againAfter  = 200 * time.Millisecond // a process that ended by itself is started again, as a supervisor does
+	againAfter  = 200 * time.Millisecond // a process that ended is started again, as a supervisor does
 )
 
-// program is a process that can be killed and frozen. One that ends by itself is started again, and that is
-// noted.
+// program is a process that can be killed and frozen. If it ends on its own, that is noted and it is started
+// again.
 type program struct {
 	name    string
 	command func() *exec.Cmd
 	// waits until it can be used, or has ended; may read its standard output
 	ready  func(context.Context, *bufio.Reader) error
 	ledger *ledger
-	log    *os.File // what it says on standard error
+	log    *os.File // its standard error
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd // nil while there is no process
@@ -49,7 +49,7 @@ func newProgram(dir, name string, l *ledger, command func() *exec.Cmd,
 		changed: make(chan struct{})}, nil
 }
 
-// run keeps the process running while it is wanted, until ctx ends; then it is told to stop, and waited for.
+// run keeps the process running while it is wanted, until ctx ends. Then it asks it to stop, and waits.
 func (p *program) run(ctx context.Context) {
 	defer p.log.Close() //nolint:errcheck // a log
 	for {
@@ -172,7 +172,7 @@ func (p *program) kill() {
 	})
 }
 
-// freeze stops the process where it stands; thaw lets it go on.
+// freeze stops the process where it stands; thaw continues it.
 func (p *program) freeze() { p.set(func() { p.signal(syscall.SIGSTOP) }) }
 func (p *program) thaw()   { p.set(func() { p.signal(syscall.SIGCONT) }) }
 

@@ -23,7 +23,7 @@ type notice struct {
 	category       string
 	answered       bool
 	dropped        bool // it was answered as dropped
-	takenBack      bool // a client was told so
+	takenBack      bool // a client was answered so
 	perhapsBack    bool // an answer about it was lost
 	refused        string
 	notes          []note
@@ -33,16 +33,16 @@ type notice struct {
 type digestMail struct {
 	messageID string
 	reader    int
-	notices   []int // that it tells of
+	notices   []int // that it contains
 	copies    int
 	// attempts in doubt, where Postroom was asked; -1: it did not know
 	doubts int
 }
 
-// digests are the events and the mails of readers, and at the end the runs that Postroom tells of.
+// digests are the events and the emails of readers, and at the end the runs that Postroom reports.
 type digests struct {
 	readers     int
-	all         []*notice              // by number; nil: not handed in
+	all         []*notice              // by number; nil if not submitted
 	digestMails map[string]*digestMail // by Message-ID
 	mails       int                    // copies of them
 	told        int                    // answers to clients
@@ -58,26 +58,25 @@ func reader(n int) string { return "d" + strconv.Itoa(n) }
 
 func readerAddress(n int) string { return reader(n) + "@" + domain }
 
-// readerOf reads the number off the address of a reader; -1 if it is none.
+// readerOf reads the number off a reader's address; -1 if it isn't one.
 func readerOf(address string) int { return numberIn(address, "d") }
 
-// noticeKey is the idempotency key of an event of digests.
+// noticeKey is a digest event's idempotency key.
 func noticeKey(number int) string { return "notice-" + strconv.Itoa(number) }
 
-// Categories, with a kind each: of mail at once, of no mail, and of mail whose template comes and goes.
-// Others are mailed at a minute of each hour, which is another one for each of them.
+// Categories, with a kind each: immediate mail, no mail, and mail whose template comes and goes. The others
+// are sent at a minute of each hour, different for each of them.
 const (
 	comments = "comment"
 	unwanted = "unwanted"
 	alarms   = "alarm"
 	quarters = "quarter" // every 15 minutes
-	mostHour = 8         // categories of a minute of the hour
+	mostHour = 8         // categories in a minute of the hour
 )
 
 func hourlyCategory(n int) string { return "hourly" + strconv.Itoa(n) }
 
-// planNotice makes an event of digests. It follows from the seed and the number alone, also when it is
-// repeated.
+// planNotice makes a digest event. It follows from the seed and the number alone, even when it is repeated.
 func planNotice(seed uint64, number, readers int) api.DigestEvent {
 	r := random(seed, "notice "+strconv.Itoa(number))
 	n := r.IntN(readers)
@@ -164,14 +163,14 @@ func textOf(m *mail.Message) ([]byte, error) {
 	}
 }
 
-// handsIn begins the story of an event of digests.
+// handsIn begins a digest event's story.
 func (l *ledger) handsIn(number int, e api.DigestEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.digests.all[number] = &notice{number: number, reader: readerOf(e.Email), category: e.Category}
 }
 
-// ofNotice runs a change of an event of digests, as of.
+// ofNotice runs a change of a digest event, like of.
 func (l *ledger) ofNotice(number int, change func(*notice) string) {
 	of(l, l.digests.all, number, "event %d of digests came up, which nobody handed in",
 		func(n *notice) (*[]note, string) {

@@ -23,7 +23,7 @@ import (
 // response.
 type receiver struct {
 	name   string
-	id     string // of the endpoint
+	id     string // the endpoint's
 	ledger *ledger
 	server *httptest.Server
 	mood   atomic.Int32
@@ -31,7 +31,7 @@ type receiver struct {
 	forged atomic.Int64 // requests whose signature does not fit
 
 	mu   sync.Mutex
-	key  []byte // of the endpoint; nil until it is known
+	key  []byte // the endpoint's; nil until it is known
 	dice *rand.Rand
 }
 

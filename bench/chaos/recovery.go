@@ -16,9 +16,9 @@ type kill struct {
 	pending []string      // what never moved on
 }
 
-// watch follows the messages that a worker just killed has held. Which those are no record says: but a live
-// worker renews its leases, and a dead one does not. A message has moved on when another attempt has begun,
-// or it is delayed, or it ended. Ends with ctx at the latest.
+// watch follows the messages that a worker just killed has held, until ctx ends. No record names them, but a
+// live worker renews its leases, and a dead one does not. A message has moved on when another attempt has
+// begun, or it is delayed, or it ended.
 func (o *observer) watch(ctx context.Context, k kill) {
 	k.at = time.Now()
 	before, err := o.held(ctx)
@@ -44,7 +44,7 @@ func (o *observer) watch(ctx context.Context, k kill) {
 }
 
 // killInCalm kills one worker after the other while nothing else is wrong, each in the middle of messages
-// that their relay takes its time for, and watches how soon those move on.
+// with a slow relay. It watches how soon those messages move on.
 func (r *round) killInCalm(ctx context.Context) error {
 	if r.h.o.messages == 0 {
 		return nil

@@ -25,7 +25,7 @@ type observer struct {
 	partitions int
 	ledger     *ledger
 	last       []string   // id of the last event read, of each partition
-	turn       sync.Mutex // of catchUp
+	turn       sync.Mutex // for catchUp
 }
 
 // readWithin is how long our own clients wait for an answer of Redis.
@@ -77,8 +77,8 @@ func ping(ctx context.Context, rdb *redis.Client) error {
 // slow is longer than any reply of a healthy Redis takes.
 const slow = 500 * time.Millisecond
 
-// follow reads events as they come, until ctx ends. If Redis is slow by itself, for example because of a busy
-// disk, that is noted as a fault.
+// follow reads events as they come, until ctx ends. If Redis is slow on its own, for example because of a
+// busy disk, it notes that as a failure.
 func (o *observer) follow(ctx context.Context) {
 	for rig.Wait(ctx, 250*time.Millisecond) == nil {
 		began := time.Now()

@@ -92,7 +92,7 @@ func (r *relays) writeMailing(n int, via string, c testsmtp.Command, a testsmtp.
 	}
 }
 
-// recipientOf is the first recipient that a command is about; empty: of none.
+// recipientOf returns the first recipient that a command is about, or "".
 func recipientOf(c testsmtp.Command) string {
 	switch {
 	case c.Verb == "RCPT":
@@ -144,7 +144,7 @@ func (r *relays) respond(c testsmtp.Command) testsmtp.Action {
 		return testsmtp.Action{}
 	}
 	switch m := mood(r.mood.Load()); {
-	// of the mail of campaigns it is to be known whom it was for
+	// the recipient of a campaign's mail must be known
 	case m == refusing && (c.Verb == "MAIL" && c.Arg != sender || c.Verb == "RCPT" && c.From == sender):
 		return testsmtp.Action{Reply: "451 4.3.2 Not just now"}
 	case m == silent && c.Verb == "DOT":
@@ -163,7 +163,7 @@ func (r *relays) respond(c testsmtp.Command) testsmtp.Action {
 	return testsmtp.Action{}
 }
 
-// dice are thrown anew each time a thing comes up, the same way for the same seed.
+// dice are thrown again each time a thing comes up, the same way for the same seed.
 func (r *relays) dice(what string) (d *rand.Rand, times int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,14 +18,14 @@ import (
 // options are the flags of a run.
 type options struct {
 	seed       uint64
-	length     time.Duration // of the chaos; the drain comes after
+	length     time.Duration // length of the chaos; the drain comes after
 	messages   int
 	apis       int
 	workers    int
 	receivers  int
 	people     int // whom campaigns go to
 	campaigns  int // how many are sent at most
-	readers    int // of digests
+	readers    int // digest readers
 	digests    int // events of digests
 	partitions int
 	cluster    bool // Redis is a Cluster
@@ -74,7 +74,7 @@ type round struct {
 	h        *testbed
 	w        io.Writer
 	clients  *clients
-	watching sync.WaitGroup // of kills
+	watching sync.WaitGroup // for kills
 	drained  error          // why not everything came to its end
 }
 

@@ -16,10 +16,10 @@ const (
 	deadFor = 5 * time.Second
 )
 
-// siege is the troubles of a Cluster: a master dies and its replica takes over, or it is back before that; a
-// process reaches no node; and both at once.
+// siege has the failures of a Cluster: a master dies and its replica takes over, or it is back before that; a
+// process reaches no node; and both together.
 func (h *testbed) siege(ctx context.Context) target {
-	var end func() // of the trouble under way
+	var end func() // ends the current failure
 	attack := func(kind string, weight int, shortest, longest time.Duration,
 		begin func(context.Context, float64) func()) trouble {
 		return trouble{kind, weight, shortest, longest, func(dice float64) { end = begin(ctx, dice) },

@@ -100,7 +100,7 @@ func (t *table) counts(title string, counts map[string]int) {
 	t.tell("in all", total)
 }
 
-// complain lists what must not happen and is no number.
+// complain lists violations that aren't numbers.
 func (t *table) complain(title string, lines []string) {
 	if len(lines) == 0 {
 		return

@@ -33,7 +33,7 @@ type testbed struct {
 	ledger    *ledger
 	redis     *observer
 	servers   []*program // all that Redis consists of
-	socket    string     // of the only redis-server
+	socket    string     // the only redis-server's
 	cluster   *cluster   // instead of it; or nil
 	relays    *relays
 	apis      []*postroom
@@ -89,7 +89,7 @@ func (h *testbed) open(ctx context.Context) (err error) {
 	return h.enlist(ctx)
 }
 
-// names are those of the processes of Postroom.
+// names returns the names of Postroom's processes.
 func (h *testbed) names() []string {
 	var out []string
 	for n := range h.o.apis {

@@ -25,10 +25,10 @@ func Row(what, got, want string, ok bool) {
 	fmt.Printf("  %-66s %22s   %-16s %s\n", what, got, want, verdict)
 }
 
-// Tell prints a measured value of which nothing is required.
+// Tell prints a measured value without a requirement.
 func Tell(what, got string) { Row(what, got, "", true) }
 
-// Quantiles are the median, the 99th percentile and the maximum of a series of durations.
+// Quantiles are the median, the 99th percentile and the maximum of some durations.
 type Quantiles struct{ P50, P99, Most time.Duration }
 
 // QuantilesOf sorts d and returns its quantiles, rounded. They are zero for an empty series.
@@ -98,8 +98,8 @@ func InParallel(ctx context.Context, n, workers int, do func(context.Context, in
 	return group.Wait()
 }
 
-// Steadily calls do n times at this rate a second, each call in a goroutine of its own, and returns how long
-// the calls took.
+// Steadily calls do n times at this rate a second, each call in a new goroutine, and returns how long the
+// calls took.
 func Steadily(ctx context.Context, n, rate int, do func(context.Context, int) error) (Quantiles, error) {
 	took := make([]time.Duration, n)
 	group, calling := errgroup.WithContext(ctx)

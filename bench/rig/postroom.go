@@ -91,7 +91,7 @@ func CommandOf(program string, settings map[string]string) *exec.Cmd {
 	cmd := exec.Command(program) //nolint:gosec // a build of this program
 	cmd.Err = err
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "POSTROOM_") { // the user's settings are not those of the processes
+		if !strings.HasPrefix(v, "POSTROOM_") { // the processes must not get the user's settings
 			cmd.Env = append(cmd.Env, v)
 		}
 	}

@@ -1,6 +1,5 @@
 // Package rig is what the programs of bench share: a main function, a directory, a Redis with its files in
-// it, Postroom in processes of its own, the order in which everything ends, many requests at once, and a
-// table of results.
+// it, separate Postroom processes, ordered teardown, concurrent requests, and a table of results.
 package rig
 
 import (

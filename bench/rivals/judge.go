@@ -68,7 +68,7 @@ func (r *rival) keeps(ctx context.Context) ([]crossing, error) {
 	return found.list(), nil
 }
 
-// keepsMail checks what became of a mail.
+// keepsMail checks an email's result.
 func (r *rival) keepsMail(ctx context.Context, m *mail, found *tally) {
 	if m.arrived > 1 {
 		found.add(twice, m.id)

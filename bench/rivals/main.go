@@ -1,4 +1,4 @@
-// Command rivals plays two accounts that distrust each other on one Postroom, by random steps: each uses its
+// Command rivals plays two accounts that distrust each other on one Postroom, by random steps. Each uses its
 // own objects, and calls every operation of the OpenAPI document about the other's; sends as the other, over
 // HTTP and SMTP; and returns forged bounces. Then it counts what one has seen, changed or sent of the other.
 //
@@ -34,7 +34,7 @@ type game struct {
 	ann, bob   *rival
 }
 
-// run plays a game and judges it. set are settings of Postroom beside those of the game.
+// run plays a game and judges it. set are Postroom settings in addition to the game's.
 func run(ctx context.Context, steps int, seed uint64, set map[string]string) error {
 	var g game
 	defer g.Close()
@@ -87,7 +87,7 @@ func (g *game) start(ctx context.Context, seed uint64, set map[string]string) er
 	return errors.Join(g.ann.settle(ctx, g), g.bob.settle(ctx, g))
 }
 
-// alone measures mails of one account while the other does nothing.
+// alone measures one account's mail while the other does nothing.
 func (g *game) alone(ctx context.Context) error {
 	for range 200 {
 		if err := g.bob.send(ctx); err != nil {

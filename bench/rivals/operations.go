@@ -67,7 +67,7 @@ func operations(ctx context.Context, base string) ([]operation, error) {
 	return all, nil
 }
 
-// bodies are requests that name what belongs to the other, by operation. Others get {}.
+// bodies are requests that name the other account's objects, by operation. Others get {}.
 var bodies = map[string][]string{
 	"submit": {
 		`{"account":"{account}","to":{"address":"a@neutral.test"},"text":"x"}`,
@@ -119,13 +119,13 @@ var bodies = map[string][]string{
 	"updateDigestKind": {`{"account":"{account}","title":{"en":"taken over"}}`},
 }
 
-// posing are the operations of which no step against the other may succeed.
+// posing are the operations that must never succeed against the other account.
 var posing = map[string]bool{"submit": true, "submitAs": true, "createCampaign": true, "updateCampaign": true,
 	"copyCampaign": true, "sendCampaign": true, "testCampaign": true, "resendCampaign": true, "createList": true,
 	"createSegment": true, "createSubscriber": true, "takeDigestEvents": true, "createDigestKind": true}
 
-// ownOperations name what belongs to the other in something of the own account. Those of the document name
-// the account of the other whenever they can.
+// ownOperations name the other account's objects within their own objects. Operations of the document name
+// the other account whenever they can.
 var ownOperations = []operation{
 	{id: "updateCampaign", method: http.MethodPut, path: "/v1/campaigns/{myCampaign}", body: "application/json"},
 	{id: "createCampaign", method: http.MethodPost, path: "/v1/campaigns", body: "application/json"},
@@ -133,7 +133,7 @@ var ownOperations = []operation{
 	{id: "createSubscriber", method: http.MethodPost, path: "/v1/subscribers", body: "application/json"},
 }
 
-// about fills an operation with what belongs to the other. False: nothing of the other fits in.
+// about fills an operation with the other account's objects. It returns false if none fits in.
 func (o operation) about(r *rival) (path, body string, ok bool) {
 	theirs := r.other.names(r.dice.IntN)
 	theirs["{me}"], theirs["{myList}"], theirs["{myCampaign}"] = r.address(), r.list(), r.campaign()

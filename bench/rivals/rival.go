@@ -41,7 +41,7 @@ type rival struct {
 	bySubject map[string]*mail
 	templates map[string]string // text by id
 	barred    map[string]bool   // shared addresses that it suppressed
-	returns   string            // a return path of a mail of its own, to an address that only it mails
+	returns   string            // a return path from its own mail, to an address that only it sends to
 	took      []time.Duration   // from submit to relay
 }
 

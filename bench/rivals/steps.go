@@ -40,7 +40,7 @@ func (r *rival) play(ctx context.Context, g *game, steps int) error {
 	return nil
 }
 
-// step is something that an account does with what it has.
+// step does something with the account's objects.
 func (r *rival) step(ctx context.Context) error {
 	switch r.dice.IntN(8) {
 	case 0, 1:
@@ -64,7 +64,7 @@ func (r *rival) step(ctx context.Context) error {
 // send submits a mail that is due.
 func (r *rival) send(ctx context.Context) error { return r.submit(ctx, "", 0) }
 
-// submit submits a mail to an address; empty: to one that only this account mails.
+// submit submits an email to an address, or if empty, to one that only this account sends to.
 func (r *rival) submit(ctx context.Context, to string, in time.Duration) error {
 	r.mu.Lock()
 	r.number++
@@ -194,7 +194,7 @@ func (r *rival) suppress(ctx context.Context) error {
 	return err
 }
 
-// attack calls an operation about what belongs to the other.
+// attack calls an operation about the other account's objects.
 func (r *rival) attack(ctx context.Context, o operation) error {
 	path, body, ok := o.about(r)
 	if !ok {
@@ -211,7 +211,7 @@ func (r *rival) attack(ctx context.Context, o operation) error {
 	return err
 }
 
-// poses hands in mail as the other, over SMTP with the own token.
+// poses submits mail as the other, over SMTP with its own token.
 func (r *rival) poses() {
 	froms := [][2]string{{r.other.address(), r.other.address()}, {r.address(), r.other.address()},
 		{r.other.address(), r.address()}}
@@ -221,7 +221,7 @@ func (r *rival) poses() {
 	}
 }
 
-// mailOverSMTP hands in a mail with a sender in its envelope and one in its header.
+// mailOverSMTP submits an email with a sender in its envelope and one in its header.
 func (r *rival) mailOverSMTP(envelope, from string) error {
 	subject := r.secret + " over SMTP"
 	r.mu.Lock()

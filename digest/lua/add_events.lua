@@ -1,4 +1,4 @@
--- add_events stores events of recipients, who are of one account and one shard.
+-- add_events stores events for recipients of one account and one shard.
 --
 -- KEYS[1] recipients of the account, KEYS[2] due; then of each recipient: itself, its keys known of the day before
 -- yesterday, of yesterday, today and tomorrow (by the clock of a process that is ahead), its lists of events
@@ -15,7 +15,7 @@
 -- for another event, "M" the recipient has too many categories. A recipient who has another version has one line, "C".
 -- Atomic because an event without an entry in due would wait for ever, and a key without its event would lose it.
 --
--- The field keyed of a recipient has the days of which keys are known, so that no others are looked at.
+-- A recipient's field keyed has the days that have known keys, so that no others are looked at.
 
 local details = {'email', 'name', 'locale', 'tz'}
 

@@ -1,5 +1,5 @@
--- back returns the events of a failed run to those that wait. Events that were returned before are dropped; so are groups
--- of older events if one of them was.
+-- back makes a failed run's events wait again. Events that were returned before are dropped, and so are
+-- groups of older events if one of them was.
 --
 -- KEYS[1] run, KEYS[2] recipient, KEYS[3] due, KEYS[4...] lists of the categories, in the order of the snapshots
 -- ARGV: member due keep retention most
@@ -8,7 +8,7 @@
 -- Answer: MORE
 -- Answer: DONE returned dropped
 --   MORE  call it again
--- Atomic because an event must not be in a snapshot and among those that wait.
+-- Atomic because an event must not be in a snapshot and wait as well.
 local returned, dropped = tonumber(redis.call('HGET', KEYS[1], 'returned') or '0'), tonumber(redis.call('HGET', KEYS[1], 'dropped') or '0')
 local taken, left = string.gsub(KEYS[1], ':digest%-run:', ':digest-taken:', 1), tonumber(most)
 if redis.call('EXISTS', KEYS[1]) == 0 then return DONE end -- its recipient was erased

@@ -1,4 +1,4 @@
--- claim gives a worker what is due, and what others held for too long.
+-- claim gives a worker due schedules, and schedules that others held for too long.
 --
 -- KEYS[1] due, KEYS[2] open, KEYS[3] fences
 -- ARGV: now lease most

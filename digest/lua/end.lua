@@ -1,4 +1,4 @@
--- end notes what became of the mail of a run.
+-- end notes the result of a run's mail.
 --
 -- KEYS[1] run, KEYS[2] runs of the account
 -- ARGV: run now queue_id state reason seconds

@@ -8,7 +8,7 @@
 -- Answer: CHANGED
 -- Answer: GONE
 --   CHANGED  a run began or a category came meanwhile, which the caller does not know
--- Atomic because a run that begins meanwhile would be mailed.
+-- Atomic because a run that begins in between would be sent.
 if redis.call('ZCARD', KEYS[4]) > 0 or (redis.call('HGET', KEYS[1], 'categories') or '0') ~= categories then return CHANGED end
 redis.call('ZREM', KEYS[2], id)
 for i = members, #ARGV do redis.call('ZREM', KEYS[3], ARGV[i]) end

@@ -1,4 +1,4 @@
--- open begins a run: what waits in its categories becomes its snapshot.
+-- open begins a run: the waiting events of its categories become its snapshot.
 --
 -- KEYS[1] recipient, KEYS[2] due, KEYS[3] open, KEYS[4] fences, KEYS[5] run, KEYS[6] runs of the recipient, KEYS[7] runs
 -- of the account, KEYS[8...] lists of the categories

@@ -1,4 +1,4 @@
--- prefer stores the address and the preferences of a recipient, and plans what waits anew.
+-- prefer stores a recipient's address and preferences, and plans waiting events again.
 --
 -- KEYS[1] recipient, KEYS[2] recipients of the account, KEYS[3] due
 -- ARGV: version now id fields gone kept plans...
@@ -10,7 +10,7 @@
 -- Answer: CHANGED
 -- Answer: STORED
 --   CHANGED  the recipient has another version, or a worker took what was to finish first
--- Atomic because what waits by the old preferences would never be due by the new ones.
+-- Atomic because events that wait by the old preferences would never be due by the new ones.
 if (redis.call('HGET', KEYS[1], 'version') or '') ~= version then return CHANGED end
 for _, member in ipairs(cjson.decode(kept)) do
   if not redis.call('ZSCORE', KEYS[3], member) then return CHANGED end

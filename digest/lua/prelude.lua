@@ -1,10 +1,10 @@
--- The events of a category are a list of lines, oldest first. A line is a JSON array: whether it was returned (0 or 1),
--- id (20 characters), entity type, entity id, time in milliseconds, priority (0 to 3), then id, name and URL of the
--- actor, title, URL, payload. Events beyond digest.keep are folded into the hash <list>:older, by type and id of the
--- entity: "<count> <first> <last> <priority> <different actors> <bytes of actors> <actors><line of the last event>".
--- Actors are a JSON array of the latest three. Its field n counts all, and returned exists if
--- there are events that were returned. <list>:actors (set) has a hash of each group and actor that the
--- groups count, of 12 digits each. digest/run.go makes the same.
+-- A category's events are a list of lines, oldest first. A line is a JSON array: whether it was returned (0
+-- or 1), id (20 characters), entity type, entity id, time in milliseconds, priority (0 to 3), the actor's id,
+-- name and URL, title, URL, payload. Events beyond digest.keep are folded into the hash <list>:older, by the
+-- entity's type and id: "<count> <first> <last> <priority> <different actors> <bytes of actors> <actors><line
+-- of the last event>". Actors are a JSON array of the latest three. Its field n counts all, and returned
+-- exists if events were returned. <list>:actors (set) has a 12-digit hash of each group and actor that the
+-- groups count. digest/run.go makes the same.
 
 -- most_actors bounds <list>:actors. Actors beyond are not counted.
 local most_actors = 100000
@@ -23,13 +23,13 @@ local function text(n, first, last, priority, different, actors, line)
   return string.format('%d %.0f %.0f %d %d %d ', n, first, last, priority, different, #texts) .. texts .. line
 end
 
--- digits returns what stands for a text in <list>:actors.
+-- digits returns a text's digits in <list>:actors.
 local function digits(text) return string.sub(redis.sha1hex(text), 1, 12) end
 
 -- known_by returns what tells actors apart.
 local function known_by(actor) return actor[1] ~= '' and actor[1] or actor[2] end
 
--- latest returns up to three actors: those of the first list, then those of the second that it lacks.
+-- latest returns up to three actors: the first list's, then any from the second that the first lacks.
 local function latest(newer, older)
   local all = {}
   for _, list in ipairs({newer, older}) do
@@ -74,7 +74,7 @@ local function trim(list, keep, most)
   for _ = 1, over do fold(list, redis.call('LPOP', list)) end
 end
 
--- remember gives what waits of a list its lifetime, in seconds.
+-- remember gives a list's waiting events their lifetime, in seconds.
 local function remember(list, seconds)
   redis.call('EXPIRE', list, seconds)
   redis.call('EXPIRE', list .. ':older', seconds)
@@ -99,21 +99,21 @@ end
 
 local function drop(list) redis.call('DEL', list, list .. ':older', list .. ':actors') end
 
--- grant gives what is held to somebody, with a fence that nobody had before: who held it once, ended it, and comes late
--- when it is open again, must not be taken for its holder.
+-- grant gives a held schedule to a worker, with a new fence. A worker that held it earlier, ended it, and
+-- comes late when it is open again, must not be mistaken for its holder.
 local function grant(fences, held)
   local fence = redis.call('HINCRBY', fences, 'granted', 1)
   redis.call('HSET', fences, held, fence)
   return fence
 end
 
--- index moves a run from the index of one state to that of another; '' is none.
+-- index moves a run from one state's index to another's; '' means none.
 local function index(runs, from, to, run, time)
   if from ~= '' then redis.call('ZREM', runs .. ':' .. from, run) end
   redis.call('ZADD', runs .. ':' .. to, time, run)
 end
 
--- merge adds the groups of a snapshot, which are older, to those of a list.
+-- merge adds a snapshot's groups, which are older, to a list's groups.
 local function merge(snapshot, list)
   local both = {}
   for _, member in ipairs(redis.call('SMEMBERS', snapshot .. ':actors')) do

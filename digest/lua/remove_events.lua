@@ -1,4 +1,4 @@
--- remove_events deletes events that wait: one by its id, or those about one entity.
+-- remove_events deletes waiting events: one by its id, or all about one entity.
 --
 -- KEYS[1..4] the recipient's keys known by day, KEYS[5] the answer to this call, KEYS[6...] lists of events
 -- ARGV: id group entity

@@ -2,7 +2,7 @@
 // language of its recipient.
 //
 // [Write] returns the built-in mail. Its parts are Handlebars sources that are the same bytes for everybody,
-// so that the outbox stores them once. What differs is in the params. [Params] returns these alone, for
+// so that the outbox stores them once. The differences are in the params. [Params] returns these alone, for
 // stored templates. They have one member, digest:
 //
 //   - groups: category, entityType, entityId, kind, title, url, count, first, last, actors {id, name, url},
@@ -14,11 +14,11 @@
 // The link to the recipient's preferences is not in the params. Every template has it as
 // {{rcpt.preferencesUrl}}, and {{rcpt.unsubscribeUrl}} beside it.
 //
-// It promises that each group is on exactly one line of the text and nowhere else in it; that a subject is
-// one line of at most 150 characters; that only http and https URLs become links; that no data is executed as
-// a template or becomes html; and that the same digest gives the same bytes. It loads no pictures and tracks
-// nobody. The styles are in the elements, because the outbox moves CSS into them only for stored templates;
-// the style element has what can't be there.
+// It promises that each group is on exactly one line of the text and nowhere else in it. A subject is one
+// line of at most 150 characters. Only http and https URLs become links. No data is executed as a template or
+// becomes html. The same digest gives the same bytes. It loads no pictures and tracks no one. Styles are in
+// the elements, because the outbox moves CSS into them only for stored templates; the style element has what
+// can't be there.
 //
 // It is pure and owns no Redis keys. It fails only if the payload of a group is not JSON.
 package mail

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestTheDocumentedTemplateRenders: the example has what it says, and every variable of the table exists.
+// TestTheDocumentedTemplateRenders: the example is as documented, and every variable of the table exists.
 func TestTheDocumentedTemplateRenders(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/digests.md")

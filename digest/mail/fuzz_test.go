@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// FuzzWrite holds that no data gets out of its place: a subject stays one line, a group one line of the text,
-// html keeps its elements, and nothing is executed as a template.
+// FuzzWrite checks that no data gets out of its place. A subject stays one line, a group one line of the
+// text, html keeps its elements, and nothing is executed as a template.
 func FuzzWrite(f *testing.F) {
 	for _, g := range hostile().Groups {
 		f.Add(g.Title, g.Actors[0].Name, g.Kind, g.URL, "en", 3, 2)

@@ -14,37 +14,37 @@ type Actor struct {
 	URL  string `json:"url,omitempty"`
 }
 
-// Group is the events about one thing. The names in brackets are those that templates use.
+// Group is the events about one thing. The names in brackets are the names in templates.
 type Group struct {
 	Category, EntityType, EntityID string // [category, entityType, entityId]
-	// Kind is the title of the category in the mail's language [kind]. Empty: the category.
+	// Kind is the category's title in the mail's language [kind]. Defaults to the category.
 	Kind string
-	// Title and URL are those of the last event [title, url]. Without a title the entity is named. A URL that
-	// is not http or https is left out.
+	// Title and URL are the last event's [title, url]. Without a title the entity is named. A URL that is not
+	// http or https is left out.
 	Title, URL  string
 	Count       int             // events [count]
-	First, Last time.Time       // of the events [first, last]
+	First, Last time.Time       // the events' [first, last]
 	Actors      []Actor         // at most 3, newest first [actors]
 	Others      int             // how many more different actors there are [others]
-	Priority    string          // the highest: low, normal, high or urgent [priority]; empty: normal
-	Payload     json.RawMessage // of the last event [payload]; empty: an empty object
+	Priority    string          // the highest: low, normal (default), high or urgent [priority]
+	Payload     json.RawMessage // the last event's [payload]; empty means an empty object
 }
 
-// Rest is what lies beyond the cap.
+// Rest counts what lies beyond the cap.
 type Rest struct{ Groups, Events int }
 
-// Digest is what a mail tells.
+// Digest is the content of an email.
 type Digest struct {
 	Groups   []Group // ranked and capped already
-	Total    int     // events, those beyond the cap too
+	Total    int     // events, including the ones beyond the cap
 	Rest     Rest
 	Schedule string    // such as daily@08:00
 	Period   string    // such as 2026-11-22
 	From, To time.Time // first and last event
-	FeedURL  string    // link to the whole feed; empty: none
+	FeedURL  string    // link to the whole feed; empty if none
 }
 
-// Content is what a mail is rendered from. All but Params are Handlebars sources, the same for all mails.
+// Content is what an email is rendered from. All but Params are Handlebars sources, the same for all emails.
 type Content struct {
 	Subject, PreviewText, HTML, Text string
 	Params                           json.RawMessage // what the sources are filled with
@@ -56,9 +56,8 @@ var htmlSource string
 //go:embed mail.text.hbs
 var textSource string
 
-// Write returns the built-in mail of a digest. The words are in the language of locale, a BCP 47 tag:
-// English, German or French, else English. Times are those of tz; nil: UTC. A digest without groups says that
-// there is nothing new.
+// Write returns a digest's built-in mail in the language of locale, a BCP 47 tag: English, German or French,
+// otherwise English. Times are in tz, by default UTC. A digest without groups says that there is nothing new.
 func Write(d Digest, locale string, tz *time.Location) (Content, error) {
 	params, err := Params(d, locale, tz)
 	return Content{Subject: "{{params.digest.subject}}", PreviewText: "{{params.digest.preview}}",

@@ -27,7 +27,7 @@ func one() Digest {
 		From: saturday, To: saturday}
 }
 
-// several is a digest of one group of five events.
+// several is a digest with one group of five events.
 func several() Digest {
 	d := one()
 	g := &d.Groups[0]

@@ -23,9 +23,9 @@ type digest struct {
 	Subject  string     `json:"subject"`
 	Preview  string     `json:"preview"`
 	Heading  string     `json:"heading"` // what this is; a single group has its title instead
-	Span     string     `json:"span"`    // how many updates, of which days
+	Span     string     `json:"span"`    // how many updates, with their days
 	Single   bool       `json:"single"`  // one group and no rest: the mail reads like a notification
-	Lang     string     `json:"lang"`    // of the words
+	Lang     string     `json:"lang"`    // the texts' language
 	Dir      string     `json:"dir"`     // ltr or rtl, by the locale
 	Words    shownWords `json:"words"`
 }
@@ -53,7 +53,7 @@ type group struct {
 type rest struct {
 	Groups int    `json:"groups"`
 	Events int    `json:"events"`
-	Line   string `json:"line"` // empty: there is none
+	Line   string `json:"line"` // empty if there is none
 }
 
 // writer writes one digest in one language.

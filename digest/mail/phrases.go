@@ -67,7 +67,7 @@ func begins(title, name string) bool {
 	return !unicode.IsLetter(next) && !unicode.IsDigit(next) && !unicode.IsMark(next)
 }
 
-// preview tells what the subject does not.
+// preview returns what the subject lacks.
 func (w *writer) preview(groups []group) string {
 	var parts []string
 	switch {
@@ -92,7 +92,7 @@ func (w *writer) heading() string {
 	return w.words.Summary
 }
 
-// span says how many updates there are and of which days.
+// span returns how many updates there are, and their days.
 func (w *writer) span() string {
 	if len(w.d.Groups) == 0 {
 		return w.words.Nothing
@@ -108,7 +108,7 @@ func (w *writer) span() string {
 	}
 }
 
-// rest says what is beyond the cap, or "".
+// rest returns a sentence about the groups beyond the cap, or "".
 func (w *writer) rest() string {
 	if w.d.Rest == (Rest{}) {
 		return ""
@@ -138,7 +138,7 @@ func names(actors []Actor) []string {
 	return all
 }
 
-// people names who did something: "Ann, Bo and 3 others". Who has no name is one of the others.
+// people names the actors: "Ann, Bo and 3 others". An actor without a name is one of the others.
 func (w *writer) people(all []string, others int) string {
 	var parts []string
 	for _, name := range all {

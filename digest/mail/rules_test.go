@@ -278,7 +278,7 @@ func TestDirection(t *testing.T) {
 	}
 }
 
-// TestAllWordsAreThere looks through the words of each language, with the plural forms that it has.
+// TestAllWordsAreThere checks the texts of each language, with the plural forms that it has.
 func TestAllWordsAreThere(t *testing.T) {
 	all, err := known()
 	if err != nil || len(all) != 3 {

@@ -40,7 +40,7 @@ func isolated(s string) string {
 	return s
 }
 
-// cut shortens a text to so many code points. It does not cut a character that is made of several.
+// cut shortens a text to most code points. It does not cut a character that is made of several.
 func cut(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s

@@ -1,7 +1,7 @@
 package mail
 
 import (
-	_ "embed" // for the words of each language
+	_ "embed" // each language's texts
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,14 +10,14 @@ import (
 	xlanguage "golang.org/x/text/language"
 )
 
-// words are the words of a language. All languages in words.json are written from left to right; the html
-// relies on it.
+// words are a language's texts. All languages in words.json are written from left to right; the html relies
+// on it.
 type words struct {
 	Summary   string            // what the mail is
 	Summaries map[string]string // the same, by the mode of its schedule
 	Nothing   string
 	Updates   forms
-	People    forms // of whom none has a name
+	People    forms // if none has a name
 	Others    forms
 	And       string // {a} and {b}
 	Label     string // {a}: {b}
@@ -37,7 +37,7 @@ type shownWords struct {
 	All         string `json:"all"` // the link to the feed
 	Preferences string `json:"preferences"`
 	Unsubscribe string `json:"unsubscribe"`
-	Zone        string `json:"zone"` // of the times; {zone} in words.json
+	Zone        string `json:"zone"` // the times'; {zone} in words.json
 }
 
 //go:embed words.json
@@ -52,7 +52,7 @@ var known = sync.OnceValues(func() (map[string]*words, error) {
 	return all, nil
 })
 
-// maxTag is longer than any valid tag; tags may come from strangers.
+// maxTag is longer than any valid tag; anonymous clients may send tags.
 const maxTag = 64
 
 // language returns the language of a tag such as "de-AT": "de".

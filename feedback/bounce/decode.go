@@ -13,8 +13,8 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// content returns a part's body without its transfer encoding (RFC 2045 section 6). Of a damaged encoding it
-// returns the readable parts.
+// content returns a part's body without its transfer encoding (RFC 2045 section 6). If the encoding is
+// damaged, it returns the readable parts.
 func (p *part) content() []byte {
 	switch strings.ToLower(strings.TrimSpace(p.header.get("content-transfer-encoding"))) {
 	case "quoted-printable":

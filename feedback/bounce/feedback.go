@@ -71,8 +71,8 @@ func (m *mail) readARF() Report {
 	return out
 }
 
-// complaint returns a report whose recipients are those of the returned message: often the provider hides
-// only the recipient who complained.
+// complaint returns a report with the returned message's recipients: often the provider hides only the
+// recipient who complained.
 func (m *mail) complaint(form string, f Feedback) Report {
 	h := m.returnedHeader()
 	if h == nil {
@@ -87,8 +87,8 @@ func (m *mail) complaint(form string, f Feedback) Report {
 	return Report{Kind: Complained, Form: form, Feedback: &f, Recipients: named(rcpt)}
 }
 
-// isJMRP reports whether the mail is of Microsoft's Junk Mail Reporting Program: the message as an
-// attachment, and the recipient in a field of its own.
+// isJMRP reports whether the mail is from Microsoft's Junk Mail Reporting Program: the message as an
+// attachment, and the recipient in a separate field.
 func (m *mail) isJMRP() bool {
 	if m.header.get("x-hmxmroriginalrecipient") != "" {
 		return true // without a report around the message

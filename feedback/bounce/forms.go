@@ -26,9 +26,9 @@ type form struct {
 // wording is one line of wording.tsv.
 type wording struct {
 	subject string // replaces the last two numbers of a status that is only a class, such as "4.7"
-	code    int    // reply code to judge by; 0: by the outcome that the mail reports
-	status  string // enhanced code to judge by; empty: none
-	local   bool   // it is the server's own trouble, whatever its status says
+	code    int    // reply code to judge by; 0 for the outcome that the mail reports
+	status  string // enhanced code to judge by; empty if none
+	local   bool   // it is the server's own problem, whatever its status says
 	// a full mailbox or a loop: clear enough to overrule smtpsend, which reads these as refusals of ours
 	plain   bool
 	pattern *regexp.Regexp
@@ -48,7 +48,7 @@ var wordings = sync.OnceValue(func() []wording {
 	var out []wording
 	for _, row := range textlines.Table(wordingFile, 5) {
 		w := wording{subject: row[0], pattern: regexp.MustCompile(row[3]), sample: row[4]}
-		w.code, _ = strconv.Atoi(row[1]) // - is none
+		w.code, _ = strconv.Atoi(row[1]) // 0 for -
 		if row[2] != "-" {
 			w.status, w.local = row[2], row[2] == "4.3.0"
 			w.plain = row[2] == "5.2.2" || row[2] == "4.4.6"

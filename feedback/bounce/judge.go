@@ -26,10 +26,10 @@ func (m *mail) conclude(r Report, facts []fact) (Report, bool) {
 	return r, true
 }
 
-// Judge returns what a refusal means that somebody else reports: a mail server in a bounce, a provider in a
-// webhook. It is smtpsend.Classify for the reply that e.Text quotes. Where it quotes none, the words of
-// servers that never reached the other side count (wording.tsv). e.Enhanced is the status of the report,
-// which may differ from the reply's. ok is false if e has neither codes nor known words.
+// Judge returns the meaning of a refusal that somebody else reports: a mail server in a bounce, a provider in
+// a webhook. It is smtpsend.Classify for the reply that e.Text quotes. If it quotes none, the wording of
+// servers that never reached the other side counts (wording.tsv). e.Enhanced is the report's status, which
+// may differ from the reply's. ok is false if e has neither codes nor a known wording.
 func Judge(e smtpsend.Evidence) (j smtpsend.Judgement, ok bool) {
 	f := fact{action: ActionFailed, status: e.Enhanced, diagnostic: typedText(e.Text), code: e.Code,
 		phase: e.Phase}
@@ -77,8 +77,7 @@ func (c judge) recipient(f fact) (Recipient, smtpsend.Judgement) {
 	return out, j
 }
 
-// reply returns the SMTP reply that the diagnostic quotes. A provider may give its code in a field of its
-// own.
+// reply returns the SMTP reply that the diagnostic quotes. A provider may give its code in a separate field.
 func (f fact) reply() quoted {
 	q, _ := findReply(firstParagraph(f.diagnostic))
 	if q == (quoted{}) {
@@ -117,8 +116,8 @@ func actionOf(status string, q quoted) Action {
 	return ActionFailed
 }
 
-// statusOf returns the most precise status of the mail: that of the reply it quotes, else its own, else that
-// of its words. Servers that report a refusal by another often put their own status before it.
+// statusOf returns the most precise status of the mail: the quoted reply's, else its own, else the wording's.
+// Servers that report a refusal by another often put their own status before it.
 func statusOf(f fact, q quoted, a Action, w wording) string {
 	switch {
 	case q.code != 0 && q.enhanced != "" && !vague(q.enhanced):
@@ -145,8 +144,7 @@ func statusOf(f fact, q quoted, a Action, w wording) string {
 	return class + "0.0"
 }
 
-// aboutNothing reports whether a status leaves open what it is about. 5.5.0 is written for replies of all
-// kinds.
+// aboutNothing reports whether a status leaves its subject open. 5.5.0 is written for replies of all kinds.
 func aboutNothing(status string) bool {
 	return status == "" || slices.Contains([]string{"0.0", "1.0", "2.0", "5.0"}, status[2:])
 }
@@ -154,7 +152,7 @@ func aboutNothing(status string) bool {
 // vague reports whether a status is only a class.
 func vague(status string) bool { return strings.HasSuffix(status, ".0.0") }
 
-// classify calls smtpsend for the reply. If none is quoted, it uses the reply that the words stand for.
+// classify calls smtpsend for the reply. If none is quoted, it uses the reply that the wording stands for.
 func (c judge) classify(f fact, q quoted, out Recipient, w wording, worded bool) smtpsend.Judgement {
 	passing := strings.HasPrefix(out.Status, "4.") || out.Action == ActionDelayed
 	e := c.evidence(f, q, out.Status, passing)
@@ -220,7 +218,7 @@ func ofOthers(e smtpsend.Evidence, j smtpsend.Judgement) smtpsend.Judgement {
 	atConnect := (e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO) && e.Code >= 500
 	switch {
 	case atConnect && j.Verdict == smtpsend.Soft && j.Scope == smtpsend.ScopeDestination:
-		// The server was refused for good before it named a recipient. For Postroom another host might still
+		// The server was refused permanently before it named a recipient. For Postroom another host might still
 		// accept; the reporting server has tried them.
 		return smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
 	case e.Code == 503 && j.Verdict == smtpsend.Soft:

@@ -110,7 +110,7 @@ func (p *mailParser) parse(raw []byte, defaultMedia string, depth int) *part {
 func splitHeader(raw []byte) (header, []byte) {
 	var (
 		out   header
-		value []byte // of the last field, so that a field with a thousand folds is not copied a thousand times
+		value []byte // the last field's, so that a field with a thousand folds is not copied a thousand times
 	)
 	finish := func() {
 		if len(out) > 0 {
@@ -162,7 +162,7 @@ func cutField(line []byte) (name string, value []byte, ok bool) {
 
 var looseParam = regexp.MustCompile(`(?i)\b(boundary|charset|report-type)\s*=\s*(?:"([^"]*)"|([^\s;"]+))`)
 
-// mediaType parses a Content-Type, also one that mime.ParseMediaType refuses.
+// mediaType parses a Content-Type, even one that mime.ParseMediaType refuses.
 func mediaType(value, fallback string) (string, map[string]string) {
 	if value == "" {
 		return fallback, map[string]string{}

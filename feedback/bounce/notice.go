@@ -54,7 +54,7 @@ func newNotice(texts []*part) notice {
 
 var (
 	headerLine = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,60}:(\s|$)`)
-	// proofLine matches a header field that nobody types and that notices do not quote alone.
+	// proofLine matches a header field that no one types and that notices do not quote alone.
 	proofLine = regexp.MustCompile(
 		`(?i)^(received|return-path|message-id|dkim-signature|x-received|mime-version|arc-seal|x-google-dkim-signature):\s`)
 )
@@ -162,9 +162,9 @@ func (m *mail) returns() bool { return m.returned != nil || m.notice.returned !=
 func (m *mail) subject() string { return strings.ToLower(words(m.header.get("subject"))) }
 
 // readNotice reads a notice that a mail server wrote as text. It requires three signs. The signs are: a
-// server wrote it (up to two), the words of a notice in the text (two), in the subject (one), and a quoted
-// SMTP reply about an address, or a reason beside the returned message (one). Where no server is known to
-// have written it, all the others are required, and the returned message.
+// server wrote it (up to two), a notice's wording in the text (two), in the subject (one), and a quoted SMTP
+// reply about an address, or a reason next to the returned message (one). If no known server has written it,
+// all the others are required, and the returned message.
 func (m *mail) readNotice() (Report, bool) {
 	name, action, signs := m.outcome()
 	facts := m.noticeFacts()

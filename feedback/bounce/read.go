@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/internal/signedtoken"
 )
 
-// Read reads a mail and returns what it reports. The error is the reader's; a mail without meaning is None
-// and no error. Content beyond the bounds of the options is dropped, and Report.Truncated is set.
+// Read reads an email and returns its report. The error is the reader's; an email without meaning is None
+// without an error. Content beyond the bounds of the options is dropped, and Report.Truncated is set.
 func Read(r io.Reader, o Options) (Report, error) {
 	o = o.withDefaults()
 	raw, err := io.ReadAll(io.LimitReader(r, int64(o.MaxBytes)+1))
@@ -80,8 +80,8 @@ func (m *mail) read() Report {
 	return Report{Kind: None}
 }
 
-// readWrapped reads a notification that a gateway wrapped in a notice of its own, which names nobody. What a
-// person forwards is not read.
+// readWrapped reads a notification that a gateway wrapped in its own notice, which names no one. It doesn't
+// read mail that a person forwards.
 func (m *mail) readWrapped() (Report, bool) {
 	if m.returned == nil || m.returned.media != "message/rfc822" || !m.fromDaemon() ||
 		len(m.collectFacts(nil, m.writers(), leading, labelled, anywhere)) > 0 {
@@ -112,7 +112,7 @@ func (m *mail) original(report Report) Original {
 	return out
 }
 
-// returnedHeader returns the header of the returned message: of its part, or of the text of the notice.
+// returnedHeader returns the returned message's header, from its part or from the text of the notice.
 func (m *mail) returnedHeader() header {
 	if m.returned == nil {
 		return m.notice.returned
@@ -180,7 +180,7 @@ func addresses(s string, max int) []string {
 	return out
 }
 
-// normal returns an address in normal form, or "" for what is none. The mobile networks of Japan gave out
+// normal returns an address in normal form, or "" if it isn't valid. Japan's mobile networks gave out
 // addresses with two dots in a row, or a dot before the @.
 func normal(s string) string {
 	if a, err := message.NormalizeAddress(s); err == nil {

@@ -150,8 +150,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestHostileMailsEnd reads large mails made to be slow. The bound is far above what any takes, and far below
-// quadratic.
+// TestHostileMailsEnd reads large mails made to be slow. The bound is far above what any of them takes, and
+// far below quadratic.
 func TestHostileMailsEnd(t *testing.T) {
 	const size = 1 << 18
 	fill := func(head, unit string) string { return head + strings.Repeat(unit, (size-len(head))/len(unit)) }

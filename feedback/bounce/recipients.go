@@ -172,7 +172,7 @@ func (m *mail) returnedTo() string {
 	return ""
 }
 
-// receivedFor matches the recipient in a Received field (RFC 5321 section 4.4), of which there is one.
+// receivedFor matches the recipient in a Received field (RFC 5321 section 4.4), which has only one.
 var receivedFor = late(`\sfor <?` + address + `>?;`)
 
 // collectFacts reads the lines: a line that names a recipient begins the text about it, up to the next such
@@ -240,7 +240,7 @@ func nameIn(line string, patterns []pattern) (name, rest string) {
 	return "", ""
 }
 
-// fillFromNotice gives the words of the notice to recipients of a notification without a Diagnostic-Code.
+// fillFromNotice gives the notice's text to a notification's recipients without a Diagnostic-Code.
 func (m *mail) fillFromNotice(facts []fact) {
 	for i, f := range facts {
 		if _, err := strconv.Atoi(f.diagnostic); err == nil { // the exit code of a program

@@ -10,8 +10,8 @@ import (
 
 // quoted is an SMTP reply found in a text.
 type quoted struct {
-	code     int    // 0: there was only an enhanced code
-	enhanced string // empty: none, or one of another class than the code
+	code     int    // 0 if there was only an enhanced code
+	enhanced string // empty if there is none, or one of another class than the code
 	words    string
 	before   string // the line before it, if it is of the same transcript
 }
@@ -25,7 +25,7 @@ var (
 	adjacent = regexp.MustCompile(`^[\s#(<:,\[-]*([245]\.\d{1,3}\.\d{1,3})(?:[^\d.]|\.?$|\.\s)`)
 )
 
-// findReply returns the SMTP reply that a text quotes, and its words up to the next empty line.
+// findReply returns the SMTP reply that a text quotes, and its text up to the next empty line.
 func findReply(text string) (quoted, bool) {
 	at := replyCode.FindStringSubmatchIndex(text)
 	if at == nil {
@@ -88,7 +88,7 @@ func plainWords(text, code, enhanced string) string {
 	return message.OneLine(text, maxDiagnostic)
 }
 
-// phases map the words of several servers to the phase of a reply. The first match counts.
+// phases map several servers' wording to the phase of a reply. The first match counts.
 var phases = []struct {
 	phase   smtpsend.Phase
 	pattern *regexp.Regexp

@@ -13,7 +13,7 @@ type Kind string
 // The kinds. A mail about several recipients has the kind of the worst news in it: Bounced before Delayed
 // before Delivered.
 const (
-	None       Kind = "none"       // none of the others, as far as known
+	None       Kind = "none"       // none of the others is known
 	Bounced    Kind = "bounced"    // at least one recipient will not get the message
 	Delayed    Kind = "delayed"    // a relay is still trying
 	Delivered  Kind = "delivered"  // it arrived, or went on to a server that does not report
@@ -30,8 +30,8 @@ const (
 	ActionFailed    Action = "failed"
 	ActionDelayed   Action = "delayed"
 	ActionDelivered Action = "delivered"
-	ActionRelayed   Action = "relayed"  // handed to a relay that sends no notifications
-	ActionExpanded  Action = "expanded" // handed to the members of a list
+	ActionRelayed   Action = "relayed"  // passed to a relay that sends no notifications
+	ActionExpanded  Action = "expanded" // passed to the members of a list
 )
 
 // Report is the content of a mail that came back. Nothing in it is proven.
@@ -44,8 +44,8 @@ type Report struct {
 	Feedback   *Feedback // of Complained only
 	Original   Original
 
-	ReportingMTA string // name of the server that wrote it; empty: not given
-	// an address that looks like a return path of ours; empty: none. Package signedtoken reads it
+	ReportingMTA string // name of the server that wrote it, if given
+	// an address that looks like a return path of ours, if any. Package signedtoken reads it
 	ReturnPath string
 	Truncated  bool // the mail was longer, deeper, or had more recipients than the bounds
 }
@@ -54,12 +54,12 @@ type Report struct {
 type Recipient struct {
 	// the address that failed, in normal form where it has one; may be where mail was forwarded to
 	Address    string
-	Original   string // the address as the sender gave it (Original-Recipient); empty: not given
+	Original   string // the address as the sender gave it (Original-Recipient); empty if not given
 	Action     Action // empty for Complained, AutoReply and Challenge
 	Status     string // RFC 3463, such as "5.1.1"; "5.0.0" if only the outcome is known. Empty where Action is
-	Code       int    // code of the quoted SMTP reply; 0: none
-	Diagnostic string // the server's words, in one printable line of at most 1,000 bytes; empty: none
-	RemoteMTA  string // the server that replied; empty: not given
+	Code       int    // code of the quoted SMTP reply; 0 if none
+	Diagnostic string // the server's words, in one printable line of at most 1,000 bytes; empty if none
+	RemoteMTA  string // the server that replied; empty if not given
 
 	// Of ActionFailed and ActionDelayed, by smtpsend.Classify. Soft and Throttle with ActionFailed: the relay
 	// gave up, Postroom may try again.
@@ -70,14 +70,14 @@ type Recipient struct {
 
 // Feedback is a complaint (RFC 5965 section 3).
 type Feedback struct {
-	// Type is "abuse", "fraud", "virus", "opt-out", "not-spam", "auth-failure" or "other", in lower case.
-	// The last three do not say that the recipient wants no more mail. not-spam withdraws a complaint.
+	// Type is "abuse", "fraud", "virus", "opt-out", "not-spam", "auth-failure" or "other", in lower case. The
+	// last three do not mean that the recipient rejects further mail. not-spam withdraws a complaint.
 	// auth-failure is a receiver's report on DMARC (RFC 6591).
 	Type         string
 	UserAgent    string    // the program that wrote the report
 	SourceIP     string    // sender of the mail complained of, as the receiver saw it
 	MailFrom     string    // envelope sender of that mail
-	ArrivalDate  time.Time // zero: not given
+	ArrivalDate  time.Time // zero if not given
 	ReportedFor  []string  // domains
 	ReportedURIs []string
 }
@@ -87,16 +87,16 @@ type Original struct {
 	// Message-ID of the returned headers, without angle brackets. Without returned headers: In-Reply-To of the
 	// mail
 	MessageID  string
-	EnvelopeID string   // ENVID of the submission (RFC 3461); empty: none
+	EnvelopeID string   // ENVID of the submission (RFC 3461); empty if none
 	To         []string // addresses of the returned To header, in normal form; at most 20
 }
 
 // Options are the bounds of Read, and the facts that the listener knows. The zero value works.
 type Options struct {
-	MaxBytes      int       // bound of the bytes read; 0: 1 MiB
-	MaxRecipients int       // 0: 100
-	EnvelopeTo    string    // the envelope recipient; empty: the header is read
-	Now           time.Time // for replies that name a date; zero: such dates are ignored
+	MaxBytes      int       // bound of the bytes read; defaults to 1 MiB
+	MaxRecipients int       // defaults to 100
+	EnvelopeTo    string    // the envelope recipient; if empty, the header is read
+	Now           time.Time // for replies that name a date; if zero, such dates are ignored
 }
 
 const (

@@ -23,15 +23,15 @@ var (
 	show = flag.Bool("show", false, "print each mail that was misread")
 )
 
-// label is what a mail of the corpus says of one recipient: labels.tsv.
+// label is the corpus' statement about an email and one recipient: labels.tsv.
 type label struct {
 	file, status, reason, feedback, recipient string
 	hard                                      bool
 }
 
-// TestScore reads a labelled corpus and fails below 95 % of it read right, or when a mail that is no bounce
-// is taken for one, or a living address is suppressed. By default that is testdata/corpus; -corpus=DIR names
-// another with the same labels.
+// TestScore reads a labelled corpus and fails if less than 95 % of it is read right, an email that isn't a
+// bounce is taken for one, or a living address is suppressed. By default that is testdata/corpus; -corpus=DIR
+// names another with the same labels.
 func TestScore(t *testing.T) {
 	labels := readLabels(t)
 	right, total := 0, 0
@@ -87,7 +87,7 @@ func deadOf(r Report, want []label) (hard, open, suppressed int) {
 	return hard, open, suppressed
 }
 
-// misread compares what was read of one recipient with its label: in words, empty when all is right.
+// misread compares the result for one recipient with its label; it returns differences as text.
 func misread(r Report, l label, i, recipients int) string {
 	special := map[string]Kind{"feedback": Complained, "vacation": AutoReply, "delivered": Delivered}
 	if kind, ok := special[l.reason]; ok && r.Kind != kind || !ok && r.Kind != Bounced && r.Kind != Delayed {
@@ -137,7 +137,7 @@ func meanings(l label) []smtpsend.Verdict {
 	refused := []smtpsend.Verdict{smtpsend.Policy, smtpsend.Block}
 	if strings.HasPrefix(l.status, "4.") {
 		passing := []smtpsend.Verdict{smtpsend.Soft, smtpsend.Throttle}
-		if l.reason == "blocked" || l.reason == "requireptr" { // a server may go on trying after a block
+		if l.reason == "blocked" || l.reason == "requireptr" { // a server may continue to try after a block
 			passing = append(passing, smtpsend.Block)
 		}
 		return passing
@@ -180,7 +180,7 @@ func readLabels(t *testing.T) map[string][]label {
 	return out
 }
 
-// readNotBounces counts the mails that are no bounces and were taken for one.
+// readNotBounces counts emails that were wrongly taken for bounces.
 func readNotBounces(t *testing.T) int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(*corpus, "not-bounces", "*"))

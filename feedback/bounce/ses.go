@@ -11,7 +11,7 @@ import (
 type sesNotice struct {
 	NotificationType string `json:"notificationType"`
 	EventType        string `json:"eventType"`
-	Message          string `json:"Message"` // the notice itself, where the envelope of SNS is mailed too
+	Message          string `json:"Message"` // the notice itself, if the envelope of SNS is in the mail too
 	Mail             struct {
 		CommonHeaders struct {
 			MessageID string `json:"messageId"`
@@ -39,7 +39,7 @@ type sesNotice struct {
 	} `json:"complaint"`
 }
 
-// readSES reads the notices that SNS mails: JSON, and below it how to unsubscribe.
+// readSES reads the notices that SNS sends by mail: JSON, and below it how to unsubscribe.
 func (m *mail) readSES() (Report, bool) {
 	for _, p := range m.texts {
 		text := p.text()
@@ -58,7 +58,7 @@ func (m *mail) readSES() (Report, bool) {
 	return Report{}, false
 }
 
-// decodeNotice decodes JSON, also if a mail program folded its one long line.
+// decodeNotice decodes JSON, even if a mail program folded its one long line.
 func decodeNotice(text string, n *sesNotice) bool {
 	return json.NewDecoder(strings.NewReader(text)).Decode(n) == nil ||
 		json.NewDecoder(strings.NewReader(strings.ReplaceAll(text, "\n", ""))).Decode(n) == nil

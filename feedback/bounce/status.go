@@ -18,8 +18,8 @@ type fact struct {
 	diagnostic        string
 	remote            string
 
-	code  int            // code of the reply, if it has a field of its own; 0: the diagnostic quotes it
-	phase smtpsend.Phase // phase of the reply, if the diagnostic does not tell; empty: unknown
+	code  int            // the reply's code, if it has a separate field; 0 if the diagnostic quotes it
+	phase smtpsend.Phase // phase of the reply, if the diagnostic does not tell; empty if unknown
 }
 
 // readStatus reads a delivery status notification (RFC 3464).

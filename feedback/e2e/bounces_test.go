@@ -127,8 +127,8 @@ func refuseStrangers(t *testing.T, a *app.App) {
 	}
 }
 
-// TestFactsOutliveTheLog: with no email log at all, bounces of messages to two by the return path of one of
-// them, and a provider's webhook, still suppress the recipients, and nobody else.
+// TestFactsOutliveTheLog: with no email log at all, facts still suppress the recipients, and no one else.
+// They are bounces of messages to two by one's return path, and a provider's webhook.
 func TestFactsOutliveTheLog(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})

@@ -20,7 +20,7 @@ const (
 	// TooSoon is a click within two seconds of the acceptance of the mail, before a person can have read it.
 	TooSoon = "too_soon"
 	// Burst is one of three or more different links followed within two seconds, or a click within ten seconds
-	// of those.
+	// of such links.
 	Burst = "burst"
 )
 

@@ -9,7 +9,7 @@ const (
 	flushEvery = 50 * time.Millisecond
 	// held is how long a hit waits for the hits after it: see Burst.
 	held = burstWithin + flushEvery
-	// batch bounds the hits handed over at once. More would keep a core busy for so long that new hits wait.
+	// batch bounds the hits passed on together. More would keep a core busy for so long that new hits wait.
 	batch = 250
 	// retryEvery is the pause after a failure of the inbox.
 	retryEvery = time.Second
@@ -18,8 +18,8 @@ const (
 	sweepEvery    = 5 * time.Second
 )
 
-// Run hands hits to the inbox until ctx ends. Then it hands over the rest within Options.Grace, and returns
-// nil. Failures are logged when they begin and when they are over.
+// Run passes hits to the inbox until ctx ends. Then it passes on the rest within Options.Grace, and returns
+// nil. It logs failures when they begin and when they are over.
 func (t *Tracking) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -55,7 +55,7 @@ func (t *Tracking) Run(ctx context.Context) error {
 	}
 }
 
-// flush hands over all hits up to the time until.
+// flush passes on all hits up to the time until.
 func (t *Tracking) flush(ctx context.Context, until time.Time) error {
 	for {
 		facts, next := t.hits.ripe(until, batch)
@@ -75,7 +75,7 @@ func (t *Tracking) flush(ctx context.Context, until time.Time) error {
 	}
 }
 
-// finish hands over the rest when Run ends.
+// finish passes on the rest when Run ends.
 func (t *Tracking) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Grace)
 	defer cancel()

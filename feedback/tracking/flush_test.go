@@ -84,7 +84,7 @@ func TestTheOldestGoWhereTooManyWait(t *testing.T) {
 			for i := range 350 {
 				w.clock = w.clock.Add(time.Second)
 				w.Open(w.open(w.id), by(agentOfAnn))
-				if i == 120 { // some are being handed over while others go
+				if i == 120 { // some are being passed on while others go
 					facts, next := w.hits.ripe(w.clock, 50)
 					defer func() { w.hits.done(next); _ = facts }()
 				}
@@ -103,7 +103,7 @@ func TestTheOldestGoWhereTooManyWait(t *testing.T) {
 	}
 }
 
-// TestHitsDroppedWhileTheyAreHandedOver: what is let go of then are these, and no later ones.
+// TestHitsDroppedWhileTheyAreHandedOver: these are dropped then, and no later hits.
 func TestHitsDroppedWhileTheyAreHandedOver(t *testing.T) {
 	w := setup(t, Options{MaxHits: 10})
 	for i := range 10 {

@@ -20,7 +20,7 @@ import (
 // maxAgent bounds the user agent that is kept, in bytes.
 const maxAgent = 200
 
-// hit is an open or a click that waits to be handed over.
+// hit is an open or a click that waits to be passed on.
 type hit struct {
 	kind   kind
 	token  signedtoken.Token
@@ -28,7 +28,7 @@ type hit struct {
 	at     time.Time
 	agent  string
 	remote string
-	reason string // rule that marks it as a bot's; empty: a person's, unless visits show a burst
+	reason string // rule that marks it as a bot's; empty if it is a person's, unless visits show a burst
 	visits *visits
 }
 

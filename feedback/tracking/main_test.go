@@ -70,7 +70,7 @@ type world struct {
 	ring  *signedtoken.Ring
 	inbox *inbox
 	clock time.Time
-	id    string // of a message, accepted an hour ago
+	id    string // id of a message, accepted an hour ago
 }
 
 func setup(t *testing.T, o Options) *world {
@@ -123,7 +123,7 @@ func (w *world) token(p signedtoken.Purpose, s signedtoken.Token) string {
 	return token
 }
 
-// all hands over everything and gives it.
+// all passes everything on and returns it.
 func (w *world) all() []outbox.Fact {
 	w.t.Helper()
 	if err := w.flush(w.t.Context(), w.clock); err != nil {

@@ -10,8 +10,8 @@ import (
 
 // The outcomes of a hit.
 const (
-	human    = "human"    // handed over
-	bot      = "machine"  // handed over, marked as a bot's
+	human    = "human"    // passed on
+	bot      = "machine"  // passed on, marked as a bot's
 	repeated = "repeated" // the visitor was there within the same second
 	ignored  = "ignored"  // HEAD, and prefetches of browsers
 	expired  = "expired"  // the message is older than Options.Expiry

@@ -16,7 +16,7 @@ type ring struct {
 	head    int
 	first   uint64 // number of the hit at head, counted from the beginning
 	bytes   int
-	keys    map[string]struct{} // of what is in the queue
+	keys    map[string]struct{} // keys of what is in the queue
 	readers map[reader]*visits
 }
 
@@ -45,7 +45,7 @@ func (r *ring) put(h *hit, now time.Time) (again bool, dropped int) {
 	return false, dropped
 }
 
-// watch adds a click to those of its reader.
+// watch adds a click to its reader's clicks.
 func (r *ring) watch(h *hit, now time.Time) {
 	who := reader{h.token.MessageID, h.token.Recipient}
 	v := r.readers[who]

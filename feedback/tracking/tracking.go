@@ -23,26 +23,26 @@ import (
 
 // Options are the settings. The zero value works.
 type Options struct {
-	// Expiry is how long the hits of a message are counted after its acceptance. Zero: for ever.
+	// Expiry is how long the hits of a message are counted after its acceptance. Zero means for ever.
 	Expiry time.Duration
-	// Address is the part of a visitor's address that is kept: feedback.AddressWhole, AddressMasked or
-	// AddressNone. Empty: AddressMasked.
+	// Address is the part of a visitor's address that is kept: feedback.AddressWhole, AddressMasked (default) or
+	// AddressNone.
 	Address string
-	// Secret keys the hash that distinguishes visitors. All processes need the same. Empty: a random one, so a
-	// visitor who reaches two processes within a second is counted twice.
+	// Secret keys the hash that distinguishes visitors. All processes need the same. If empty, it is random, so
+	// a visitor who reaches two processes within a second is counted twice.
 	Secret []byte
-	// MaxHits and MaxBytes bound the hits in memory. Zero: 50,000 and 32 MB.
+	// MaxHits and MaxBytes bound the hits in memory. Defaults to 50,000 and 32 MB.
 	MaxHits, MaxBytes int
-	// Grace bounds the last handing over when Run ends. Zero: 5 s.
+	// Grace bounds the last transfer when Run ends. Defaults to 5 s.
 	Grace time.Duration
-	// Blocked returns what clicks must not lead to: hosts, with their subdomains, and ids of messages, of which
-	// no link works. It must not wait. Nil: nothing is blocked.
+	// Blocked returns what clicks must not lead to: hosts, with their subdomains, and ids of messages whose
+	// links must not work. It must not wait. Nil if nothing is blocked.
 	Blocked func() []string
-	// Registry gets the metrics. Nil: nothing is counted.
+	// Registry gets the metrics. Nil if nothing is counted.
 	Registry prometheus.Registerer
-	// Logger gets failures of the inbox. Nil: nothing is logged.
+	// Logger gets failures of the inbox. Nil if nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -86,9 +86,9 @@ func New(tokens *signedtoken.Ring, put func(ctx context.Context, facts []outbox.
 // Visit is the HTTP request of a hit.
 type Visit struct {
 	Method string      // GET; HEAD is answered, and not counted
-	Header http.Header // of the request; it is not changed
+	Header http.Header // the request's; it is not changed
 	Remote netip.Addr  // the visitor's address; invalid: unknown
-	Named  string      // of a click: the target beside the token, which must equal the token's; empty: none
+	Named  string      // for a click: the target next to the token, which must equal the token's; empty if none
 }
 
 // Open notes that the picture of a mail was fetched. The picture is shown for an invalid token too, so Open
@@ -158,7 +158,7 @@ func safe(target string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
 }
 
-// kind is what was hit.
+// kind says whether a hit is an open or a click.
 type kind string
 
 const (

@@ -46,7 +46,7 @@ func TestAnOpenAndAClickAreTold(t *testing.T) {
 	}
 }
 
-// TestBlockedLinksLeadNowhere, and neither do those of a preview. None is told.
+// TestBlockedLinksLeadNowhere, and neither do preview links. None is reported.
 func TestBlockedLinksLeadNowhere(t *testing.T) {
 	var list []string
 	w := setup(t, Options{Blocked: func() []string { return list }})
@@ -87,7 +87,7 @@ func TestBlockedLinksLeadNowhere(t *testing.T) {
 	}
 }
 
-// TestForgedTokensSayNothing: nothing is told of them, and they lead nowhere.
+// TestForgedTokensSayNothing: they are not reported, and they lead nowhere.
 func TestForgedTokensSayNothing(t *testing.T) {
 	w := setup(t, Options{})
 	open, click := w.open(w.id), w.click(w.id, "https://shop.test/")
@@ -200,7 +200,7 @@ func TestAHitWithinTheSecondIsTheSame(t *testing.T) {
 	w.Open(token, by(agentOfAnn))
 	w.Open(token, by(agentOfAnn))
 	w.all()
-	w.Open(token, by(agentOfAnn)) // handed over already: the same key again, which the message knows
+	w.Open(token, by(agentOfAnn)) // passed on already: the same key again, which the message knows
 	other := by(agentOfAnn)
 	other.Remote = netip.MustParseAddr("192.0.2.78")
 	w.Open(token, other)

@@ -10,7 +10,7 @@ const (
 	burstLinks  = 3
 	burstWithin = 2 * time.Second
 	burstStays  = 10 * time.Second
-	// maxVisits bounds the recipients whose clicks are watched at once. The rule does not apply to further ones.
+	// maxVisits bounds the recipients whose clicks are watched together. The rule does not apply to more.
 	maxVisits = 100_000
 )
 
@@ -25,7 +25,7 @@ type visits struct {
 	links [burstLinks - 1]visited // followed within burstWithin, oldest first
 	n     int
 	from  time.Time // a bot's clicks begin here
-	until time.Time // zero: there was no burst
+	until time.Time // zero if there was no burst
 	last  time.Time
 }
 
@@ -63,7 +63,7 @@ func (v *visits) bot(at time.Time) bool {
 	return !v.until.IsZero() && !at.Before(v.from) && !at.After(v.until)
 }
 
-// linkSeed is the seed of the hashes of links. It is random, so that collisions cannot be chosen.
+// linkSeed is the seed for links' hashes. It is random, so that collisions cannot be chosen.
 var linkSeed = maphash.MakeSeed()
 
 func linkHash(url string) uint64 { return maphash.String(linkSeed, url) }

@@ -13,12 +13,12 @@
 //   - The event, listUnsubscribe or listSubscribe, goes into the inbox of feedback, and from there onto the
 //     timeline of the message and to webhooks. If the inbox fails, the request is carried out even so. That
 //     is logged and counted, and a repetition within an hour puts the event in again.
-//   - A visitor can only take back an unsubscribe request. A hard bounce, a complaint or an operator's entry
+//   - A visitor can only withdraw an unsubscribe request. A hard bounce, a complaint or an operator's entry
 //     stays, and is not shown.
 //   - A visitor changes entries of the account and the address of the token alone, of its list or of the
 //     account as a whole.
-//   - Only the attempt to send a mail writes a token. So the token proves that, years later and without the
-//     email log. What was only shown has a token of a preview, which is answered Forbidden.
+//   - Only an attempt to send an email writes a token. So the token proves that, years later and without the
+//     email log. An email that was only shown has a preview token, which is answered Forbidden.
 //   - A token that was forged, or cut off by a mail client, is answered NotFound.
 //
 // It does not decide which mail an unsubscribed address still gets: that is the lane rule of package

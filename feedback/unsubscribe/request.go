@@ -101,8 +101,8 @@ func (u *Service) first(ctx context.Context, e suppression.Entry) (suppression.E
 	return e, false
 }
 
-// putFact puts a request onto the timeline of its message, and so into webhooks. The message is that of the
-// entry: who unsubscribes by two mails has unsubscribed by the first.
+// putFact puts a request onto the timeline of its message, and so into webhooks. The message is the entry's:
+// someone who unsubscribes by two emails has unsubscribed by the first.
 func (u *Service) putFact(ctx context.Context, what event.Type, v Visit, e suppression.Entry, via Via) {
 	fact := outbox.Fact{
 		Key: key(e), Type: what, Account: v.Account, MessageID: e.MessageID, Recipient: v.Address, At: e.Created,
@@ -116,7 +116,7 @@ func (u *Service) putFact(ctx context.Context, what event.Type, v Visit, e suppr
 	}
 }
 
-// key is the same for each repetition of one request: of an address, about an account or a list, at a time.
+// key is the same for each repetition of one request: an address, an account or a list, and a time.
 func key(e suppression.Entry) string {
 	sum := sha256.Sum256([]byte(e.Address + "\x00" + e.Account + "\x00" + e.List))
 	return fmt.Sprintf("unsubscribe/%s/%d", base64.RawURLEncoding.EncodeToString(sum[:18]),

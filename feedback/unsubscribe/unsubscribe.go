@@ -17,25 +17,25 @@ import (
 
 // Sender is an account as its recipients see it. The zero Sender is an account that does not exist any more.
 type Sender struct {
-	Name    string // display name; empty: none
+	Name    string // display name; empty if none
 	Address string // that its mail comes from
-	Locale  string // language of its mail (BCP 47); empty: not known
+	Locale  string // language of its mail (BCP 47); empty if not known
 }
 
 // Parts are what unsubscribing needs. All are required.
 type Parts struct {
 	Tokens       *signedtoken.Ring // reads the links of a mail
 	Suppressions *suppression.Store
-	Append       func(ctx context.Context, facts []outbox.Fact) error               // of feedback.Feedback
+	Append       func(ctx context.Context, facts []outbox.Fact) error               // feedback.Feedback's
 	Account      func(ctx context.Context, account string) (api.AccountInfo, error) // Get of accounts.Accounts
 }
 
 // Options are the settings. The zero value works.
 type Options struct {
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // nil: time.Now
-	// StoreAddress is the part of a visitor's IP address that is kept, as in feedback.Options. Empty:
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // defaults to time.Now
+	// StoreAddress is the part of a visitor's IP address that is kept, as in feedback.Options. Defaults to
 	// feedback.AddressMasked.
 	StoreAddress string
 }

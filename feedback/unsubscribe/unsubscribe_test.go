@@ -101,7 +101,7 @@ func (b *bundle) visit(list, address string) Visit {
 	return v
 }
 
-// stopped is why bulk mail of an account and a list is stopped; empty: it is not.
+// stopped is why bulk mail of an account and a list is stopped; empty if it is not.
 func (b *bundle) stopped(q suppression.Question) suppression.Reason {
 	b.t.Helper()
 	found, err := b.store.Check(b.t.Context(), q)

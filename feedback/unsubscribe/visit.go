@@ -16,16 +16,16 @@ import (
 // Visit is a recipient who followed a link of a mail.
 type Visit struct {
 	Account   string // id of the account that sent the mail
-	MessageID string // queueId of the mail; empty: the link was not in one
-	List      string // id of the list the mail belongs to; empty: none
-	Address   string // of the recipient
+	MessageID string // queueId of the email; empty if the link was not in one
+	List      string // id of the list the mail belongs to; empty if none
+	Address   string // the recipient's
 
-	RemoteAddress string // IP address of the request, of which Options.StoreAddress is kept; empty: not known
-	UserAgent     string // of the request; empty: not known
+	RemoteAddress string // the request's IP address, as far as Options.StoreAddress allows; empty if not known
+	UserAgent     string // the request's; empty if not known
 }
 
-// Read returns the visit that a token stands for. A token that cannot be read is a fault of kind NotFound,
-// whatever the reason; one of a preview is a fault of kind Forbidden.
+// Read returns the visit that a token stands for. It returns NotFound if the token cannot be read, whatever
+// the reason, and Forbidden for a preview token.
 func (u *Service) Read(token string) (Visit, error) {
 	s, err := u.Tokens.Read(signedtoken.Unsubscribe, token)
 	if err != nil {
@@ -46,8 +46,8 @@ func (u *Service) Read(token string) (Visit, error) {
 	return Visit{Account: s.Account, MessageID: s.MessageID, List: s.List, Address: s.Address}, nil
 }
 
-// Sender returns the sender of the mail of a visit, or the zero Sender if it is gone or cannot be read: a
-// request does not depend on it.
+// Sender returns the sender of a visit's email, or the zero Sender if it is gone or cannot be read: a request
+// does not depend on it.
 func (u *Service) Sender(ctx context.Context, v Visit) Sender {
 	info, err := u.Account(ctx, v.Account)
 	if err != nil && !fault.Is(err, fault.NotFound) {

@@ -20,12 +20,12 @@ import (
 
 // Options are the settings of a log. The zero value works.
 type Options struct {
-	Retention time.Duration // how long entries are kept; zero: a year
-	Max       int           // entries that are kept at most; zero: 100,000
+	Retention time.Duration // how long entries are kept; defaults to a year
+	Max       int           // entries that are kept at most; defaults to 100,000
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 	// tendEvery is long because all entries are read.
 	tendEvery = time.Hour
 	foldEvery = time.Minute
-	// lostAfter is longer than a change takes, but for some that walk the whole outbox. Those have two entries.
+	// lostAfter is longer than a change takes, except for changes of the whole outbox. They have two entries.
 	lostAfter = 10 * time.Minute
 )
 
@@ -49,7 +49,7 @@ type Log struct {
 	turn redisdb.Turn // held while this process appends
 
 	mu     sync.Mutex
-	head   api.AuditHead // of the chain, as this process knows it
+	head   api.AuditHead // the chain's, as this process knows it
 	known  api.AuditHead // the newest entry that this process wrote or verified
 	broken []api.AuditProblem
 
@@ -76,7 +76,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Log, error) {
 	return l, nil
 }
 
-// Run writes what is folded, verifies and trims, until ctx ends.
+// Run writes folded entries, verifies and trims, until ctx ends.
 func (l *Log) Run(ctx context.Context) error {
 	fold, tend := time.NewTicker(foldEvery), time.NewTicker(tendEvery)
 	defer fold.Stop()
@@ -117,7 +117,7 @@ func (l *Log) tend(ctx context.Context) {
 	}
 }
 
-// appendTries is how often an entry is made for a new head. Another process had its turn each time.
+// appendTries is how often an entry is remade for a new head, when another process was first.
 const appendTries = 100
 
 // recover writes the entries of intents whose process died before it wrote their result.
@@ -143,8 +143,8 @@ func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, err
 	return l.append(ctx, e, "")
 }
 
-// append writes an entry in place of an intent, if it names one. Then it trims the log if that became too
-// long.
+// append writes an entry, which replaces its intent, if it names one. Then it trims the log if that became
+// too long.
 func (l *Log) append(ctx context.Context, e api.AuditEntry, intent string) (api.AuditEntry, error) {
 	if err := l.turn.Take(ctx); err != nil {
 		return e, err

@@ -298,7 +298,7 @@ func TestRefusedChangesPushNothingOutOfTheLog(t *testing.T) {
 	}
 }
 
-// TestTheLogIsNotMuchLongerThanAuditMax: at once, and not only after the hourly verification.
+// TestTheLogIsNotMuchLongerThanAuditMax: immediately, and not only after the hourly verification.
 func TestTheLogIsNotMuchLongerThanAuditMax(t *testing.T) {
 	b := setup(t, Options{Max: 1000})
 	for range 1300 {

@@ -15,10 +15,10 @@ import (
 	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
-// Rotated is the action of the entry that vouches for those of a secret that is removed afterwards.
+// Rotated is the action of the entry that vouches for entries under a secret that is removed afterwards.
 const Rotated = "secret rotate"
 
-// signer signs hashes under the current secret of the instance, and checks those of all known ones.
+// signer signs hashes under the instance's current secret, and checks hashes under all known ones.
 type signer struct {
 	keys map[string][]byte // by their id
 	now  string            // id of the current one
@@ -41,7 +41,7 @@ func newSigner(ring *seal.Ring) (signer, error) {
 	return s, nil
 }
 
-// sign returns the MAC of what is signed: hashes of entries, and checkpoints.
+// sign returns the MAC of hashes of entries, or of a checkpoint.
 func (s signer) sign(key string, what ...string) string {
 	mac := hmac.New(sha256.New, s.keys[key])
 	mac.Write([]byte(strings.Join(what, "\n")))
@@ -98,7 +98,7 @@ type verification struct {
 	last     api.AuditHead // the entry before; at first the checkpoint
 	known    api.AuditHead // an entry that must be there; Seq 0: none
 	seen     bool          // known was found
-	open     []int64       // entries of changes without a result, the first ones
+	open     []int64       // entries of the first changes without a result
 	unknown  int64         // number of the last entry that is signed by an unknown key
 	rotated  int64         // number of the last entry that vouches for those before
 	older    int           // entries that the current secret does not vouch for

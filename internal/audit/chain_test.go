@@ -144,7 +144,7 @@ func TestTamperingIsNoticed(t *testing.T) {
 			if ok, _ := stranger.Intact(); ok != tc.own {
 				t.Errorf("intact: %t", ok)
 			}
-			// what the log does not show by itself, a head that was noted does
+			// if the log alone does not show it, a noted head does
 			v, err := stranger.Verify(t.Context(), api.AuditHead{Seq: 10, Hash: all[9].Hash})
 			if err != nil || v.Intact {
 				t.Errorf("with a noted head: %+v, %v", v, err)
@@ -171,7 +171,7 @@ func TestANotedHeadIsFound(t *testing.T) {
 	}
 }
 
-// TestManyProcessesMakeOneChain: each entry has a number and a predecessor of its own.
+// TestManyProcessesMakeOneChain: each entry has its own number and predecessor.
 func TestManyProcessesMakeOneChain(t *testing.T) {
 	b := setup(t, Options{})
 	var wg sync.WaitGroup
@@ -193,7 +193,7 @@ func TestManyProcessesMakeOneChain(t *testing.T) {
 	}
 }
 
-// TestVerifyingBesideWriters: entries that come meanwhile are no tampering.
+// TestVerifyingBesideWriters: new entries aren't tampering.
 func TestVerifyingBesideWriters(t *testing.T) {
 	b := setup(t, Options{Max: chunk + 200})
 	b.fill(t, b.opts.Max)
@@ -240,10 +240,10 @@ func (h *besides) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// readsHead reports a read of the head of the log.
+// readsHead reports whether a command reads the log's head.
 func readsHead(cmd redis.Cmder) bool { return cmd.Name() == "hgetall" && cmd.Args()[1] == headKey() }
 
-// TestVerifyingBesideTheFirstWriter: the first entry of all that comes meanwhile is no tampering.
+// TestVerifyingBesideTheFirstWriter: the very first entry, if it is new, isn't tampering.
 func TestVerifyingBesideTheFirstWriter(t *testing.T) {
 	b := setup(t, Options{})
 	p := b.another(t)

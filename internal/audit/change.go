@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// System is the kind of actor of what Postroom does by itself, or an operator at its machine. The others are
-// Token, Session, Person, SMTP and Anonymous.
+// System is the kind of actor for what Postroom does automatically, or an operator at its machine. The others
+// are Token, Session, Person, SMTP and Anonymous.
 const (
 	System    = "system"
 	Token     = "token"
@@ -26,26 +26,26 @@ const (
 // resultTimeout bounds the writing of a result. The client may be gone by then.
 const resultTimeout = 5 * time.Second
 
-// Look returns the record of an object as it may be shown: its secrets masked. Nil: there is none, or the
-// kind has no records. Package server has one.
+// Look returns an object's record as it may be shown: its secrets masked. It returns nil if there is none, or
+// if the kind has no records. Package server has one.
 type Look func(ctx context.Context, o api.AuditObject) (any, error)
 
 // Change is a change that is about to be made.
 type Change struct {
 	Who     api.AuditActor
 	Action  string          // method and route
-	Object  api.AuditObject // ID may be empty if the answer has it, as that of a creation
+	Object  api.AuditObject // ID may be empty if the answer has it, as after a creation
 	Request string          // id of the request
 	Asked   any             // what the request says; its secrets are masked here
-	Look    Look            // nil: no kind has records
+	Look    Look            // nil means no kind has records
 }
 
-// Do makes a change that has an entry afterwards. It stores the intent before, and doesn't make the change
-// if it can't. A change that is refused is only counted, so that nobody fills the log with them. change
-// returns the answer to the client; its error is why the change was refused or failed.
+// Do makes a change that has an entry afterwards. It stores the intent before, and doesn't make the change if
+// it can't. A refused change is only counted, so that no one can fill the log. change returns the answer to
+// the client; its error is why the change was refused or failed.
 func (l *Log) Do(ctx context.Context, c Change, change func(context.Context) (any, error)) error {
 	wanted := flat(c.Asked)
-	if c.Object.ID == "" { // of what is created under an id of the client
+	if c.Object.ID == "" { // for an object that is created under the client's id
 		c.Object.ID = clip(wanted[c.Object.Kind])
 	}
 	if c.Object.Account == "" && c.Object.Kind != "account" {
@@ -97,8 +97,8 @@ func (l *Log) intend(ctx context.Context, e api.AuditEntry) (string, error) {
 	return name, redisdb.Failed(err, "audit: write an entry")
 }
 
-// changes returns the fields of the record that differ now. Of what has no single record it returns what was
-// asked for.
+// changes returns the fields of the record that differ now. If there is no single record, it returns the
+// request.
 func (l *Log) changes(ctx context.Context, c Change, o *api.AuditObject, before any) []api.AuditChange {
 	var after any
 	if c.Look != nil {
@@ -129,7 +129,7 @@ func resultOf(err error) (api.AuditResult, string) {
 	return api.AuditRefused, clip(err.Error())
 }
 
-// Login records a login or its end, which is no change of a record.
+// Login records a login or its end, which isn't a change of a record.
 func (l *Log) Login(ctx context.Context, who api.AuditActor, action, request string) error {
 	_, err := l.Append(ctx, api.AuditEntry{Result: api.AuditDone, Action: action, Who: who, Request: request})
 	return err

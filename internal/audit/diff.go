@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxFields = 50  // of one entry
+	maxFields = 50  // of each entry
 	maxValue  = 200 // bytes of a value
 )
 
@@ -64,7 +64,7 @@ func fields(all ...map[string]string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// moves reports whether a field changes by itself.
+// moves reports whether a field changes automatically.
 func moves(field string) bool {
 	return field == "updated" || field == "lastUsed" || field == "deliveries"
 }
@@ -86,7 +86,7 @@ func flat(record any) map[string]string {
 
 func flatten(out map[string]string, path string, v any) {
 	below := func(name string) string {
-		if name == "Body" && path == "" { // of the input of a route: its fields are those of the record
+		if name == "Body" && path == "" { // a route's input: its fields are the record's
 			return ""
 		}
 		first, rest := name[:min(1, len(name))], name[min(1, len(name)):]
@@ -112,8 +112,8 @@ func flatten(out map[string]string, path string, v any) {
 	}
 }
 
-// secretNames are parts of the names of fields that hold secrets. Records mask theirs; this is for those that
-// do not, and for what was asked.
+// secretNames are parts of the names of fields that hold secrets. Records mask their own; this is for records
+// that do not, and for requests.
 var secretNames = regexp.MustCompile(`(?i)pass|secret|privatekey|apikey|authorization|headers|^token$|` +
 	`(access|refresh)token$|signing`)
 

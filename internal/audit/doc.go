@@ -3,21 +3,21 @@
 //
 // # Promises
 //
-//   - No change without an entry. [Log.Do] first stores an intent, then makes the change, then writes
-//     the entry with its result in place of the intent. If the intent can't be stored, as while Redis is
-//     unreachable, the change is not made.
-//   - A crash between the two leaves the intent. Ten minutes later a process writes an entry with the
-//     result begun: whether the change was made is unknown, and the record itself tells. The same holds
-//     if Redis goes away in between: the change keeps its result, and the log of the process names it.
+//   - No change without an entry. [Log.Do] first stores an intent, then makes the change, then replaces the
+//     intent with the entry and its result. If the intent can't be stored, as while Redis is unreachable, the
+//     change is not made.
+//   - A crash between the two leaves the intent. Ten minutes later a process writes an entry with the result
+//     begun: whether the change was made is unknown, and the record itself shows it. The same holds if Redis
+//     goes away in between: the change keeps its result, and the log of the process names it.
 //   - Entries are never changed. Each carries the hash of the one before, and a MAC by a key derived
 //     from the instance's secret. [Log.Verify] notices an entry that was changed, added, deleted or
 //     moved.
-//   - Secrets are masked: those that the packages of the records mask, and every field that is named
-//     like one. A secret that was replaced shows as ****** before and after.
-//   - Nobody fills the log with what was refused. Refusals and logins over SMTP are folded by actor,
-//     address and route, and refused changes by actor and address: one entry after the first minute,
-//     then one an hour with their number. A process writes at most [MaxFolded] such entries an hour; the
-//     others are in one entry with their number alone.
+//   - Secrets are masked: the ones that the packages of the records mask, and every field that is named like
+//     one. A secret that was replaced shows as ****** before and after.
+//   - Refused changes can't fill the log. Refusals and logins over SMTP are folded by actor, address and
+//     route, and refused changes by actor and address: one entry after the first minute, then one an hour
+//     with their number. A process writes at most [MaxFolded] such entries an hour; one entry counts the
+//     others.
 //
 // # An entry
 //
@@ -43,11 +43,11 @@
 // verified. A signed checkpoint then has
 // number and hash of the last one trimmed, where the chain begins.
 //
-// The newest entries can be cut off together with the head, by somebody who writes to Redis, and the rest is
-// a valid chain. Against that: every process remembers the newest entry it wrote or saw, and raises the alert
-// auditBroken when it is gone; the log has the head at each verification; the archive has the entries within
-// a second; and Verify compares with a head that was noted elsewhere. All processes stopped, without an
-// archive, and no head noted: then a cut tail can't be noticed. The same holds for who knows the secret.
+// Somebody who writes to Redis can cut off the newest entries together with the head, and the rest is a valid
+// chain. Against that, every process remembers the newest entry it wrote or saw, and raises auditBroken when
+// it is gone. The log has the head at each verification, the archive has the entries within a second, and
+// Verify compares with a head noted elsewhere. If all processes are stopped, without an archive and a noted
+// head, a cut tail can't be noticed. The same holds for anyone who knows the secret.
 //
 // # Concurrency
 //

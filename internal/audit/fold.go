@@ -14,7 +14,7 @@ const (
 	// MaxFolded is the number of entries of refusals and logins over SMTP that a process writes in an hour.
 	MaxFolded = 20
 	foldAgain = time.Hour // until the next entry about the same
-	maxFolds  = 1000      // kinds of refusals that are told apart at once
+	maxFolds  = 1000      // kinds of refusals that are distinguished
 )
 
 // folds are the refusals and logins that are not written yet.
@@ -26,7 +26,7 @@ type folds struct {
 	written int // in this hour
 }
 
-// foldKey is what makes two refusals the same.
+// foldKey is the same for refusals that are folded together.
 type foldKey struct {
 	who            api.AuditActor // in any session, with the network as the address
 	action, reason string
@@ -38,7 +38,7 @@ type folded struct {
 	entry   api.AuditEntry
 	count   int
 	since   time.Time
-	written time.Time // the last entry about it; zero: there is none yet
+	written time.Time // the last entry about it; zero if there is none yet
 }
 
 func (f *folded) add(now time.Time) {
@@ -91,7 +91,7 @@ func network(address string) string {
 	return p.String()
 }
 
-// Flush writes what was noted and is due. What can't be written stays for the next time.
+// Flush writes due notes. Notes that can't be written stay for the next time.
 func (l *Log) Flush(ctx context.Context) {
 	for _, e := range l.due(l.opts.Now()) {
 		if _, err := l.Append(ctx, e); err != nil {
@@ -101,7 +101,7 @@ func (l *Log) Flush(ctx context.Context) {
 	}
 }
 
-// due returns the entries to write now, and forgets what was quiet for an hour.
+// due returns the entries to write now, and forgets kinds that were quiet for an hour.
 func (l *Log) due(now time.Time) []api.AuditEntry {
 	f := &l.folds
 	f.mu.Lock()

@@ -144,7 +144,7 @@ func all(q api.AuditQuery) bool {
 func line(s sealed) string {
 	body, ok := strings.CutSuffix(s.text, "}")
 	if !ok || !json.Valid([]byte(s.text)) {
-		text, _ := json.Marshal(s.text) // of a string: it can't fail
+		text, _ := json.Marshal(s.text) // for a string it can't fail
 		body = `{"unreadable":` + string(text)
 	}
 	return fmt.Sprintf("%s,\"hash\":%q,\"key\":%q,\"mac\":%q}\n", body, s.hash, s.key, s.code)

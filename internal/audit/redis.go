@@ -72,7 +72,7 @@ func (s store) trim(ctx context.Context, a trimArgs) (int, error) {
 // anchor is the checkpoint or the head of the chain.
 type anchor struct {
 	api.AuditHead
-	key, mac string // of a checkpoint
+	key, mac string // a checkpoint's
 }
 
 // anchor reads an anchor; the zero value if there is none.

@@ -15,7 +15,7 @@ const (
 	maxOpen = 100  // unfinished entries that are listed
 )
 
-// Verify checks the whole log, and that it still has what this process knows of it. A known entry of Seq 0 is
+// Verify checks the whole log, and that it still has what this process knows. A known entry with Seq 0 means
 // none.
 func (l *Log) Verify(ctx context.Context, known api.AuditHead) (api.AuditVerified, error) {
 	w, head, err := l.check(ctx, known)
@@ -48,7 +48,7 @@ func (l *Log) check(ctx context.Context, known api.AuditHead) (*verification, ap
 	return v, head.AuditHead, nil
 }
 
-// verify checks the entries from the checkpoint to the head. Those that are appended meanwhile are left
+// verify checks the entries from the checkpoint to the head. Entries that are appended while it runs are left
 // alone.
 func (l *Log) verify(ctx context.Context, begin anchor, head *anchor,
 	known api.AuditHead) (*verification, error) {
@@ -87,7 +87,7 @@ func (l *Log) verify(ctx context.Context, begin anchor, head *anchor,
 				if err != nil {
 					return nil, err
 				}
-				if done = now.Seq > head.Seq; done { // it was appended meanwhile
+				if done = now.Seq > head.Seq; done { // it was appended since
 					break
 				}
 			}
@@ -107,8 +107,8 @@ func (l *Log) verify(ctx context.Context, begin anchor, head *anchor,
 	return v, nil
 }
 
-// trimmed reports whether the log was trimmed beyond what w has seen. Then w begins anew at the new
-// checkpoint, and head is read anew if it is gone.
+// trimmed reports whether the log was trimmed beyond what w has seen. Then w starts again at the new
+// checkpoint, and head is read again if it is gone.
 func (l *Log) trimmed(ctx context.Context, v *verification, head *anchor) (bool, error) {
 	now, err := l.store.anchor(ctx, checkpointKey())
 	if err != nil || now.Seq <= v.last.Seq {
@@ -138,8 +138,8 @@ func (l *Log) Trim(ctx context.Context) error {
 	return l.trim(ctx, int(total)-l.opts.Max, l.opts.Now().Add(-l.opts.Retention).UnixMilli())
 }
 
-// trim deletes the oldest entries: a number of them, and those that are older than a time. It checks them
-// before, and stops at the first that isn't as it was written.
+// trim deletes the oldest entries: a number of them, and entries older than a time. It checks them before,
+// and stops at the first that isn't as it was written.
 func (l *Log) trim(ctx context.Context, over int, old int64) error {
 	begin, err := l.store.anchor(ctx, checkpointKey())
 	if err != nil {

@@ -16,7 +16,7 @@ type Certificate struct {
 
 	mu   sync.Mutex
 	pair *tls.Certificate
-	read [2]version // of the two files when they were last read, even if that failed
+	read [2]version // the two files' versions when they were last read, even if that failed
 }
 
 // version changes when a file is replaced.
@@ -25,8 +25,8 @@ type version struct {
 	size     int64
 }
 
-// LoadCertificate reads the certificate chain and its private key, both in PEM. A change is told to log; nil:
-// to nobody.
+// LoadCertificate reads the certificate chain and its private key, both in PEM. It logs each change to log,
+// unless that is nil.
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	f := &Certificate{certFile: certFile, keyFile: keyFile, log: log}

@@ -3,9 +3,9 @@
 //
 // # Addresses
 //
-// Relays and their proxies, webhooks, token
-// servers of accounts, the search index, the archive of events and the APIs of providers are all dialed
-// through a [Guard]. arch_test.go fails if another package makes a dialer or an HTTP client of its own.
+// Everything is dialed through a [Guard]: relays and their proxies, webhooks, accounts' token servers, the
+// search index, the archive of events and providers' APIs. arch_test.go fails if another package makes its
+// own dialer or HTTP client.
 //
 // It promises:
 //   - Link-local addresses, and those where clouds serve credentials, are never dialed. Private and loopback
@@ -19,7 +19,7 @@
 //
 // It does not judge names: [Guard.CheckHost] refuses only hosts that are addresses, so that a wrong setting
 // is found when it is made. It does not know the prefixes of an operator's own NAT64. A proxy resolves names
-// by itself; see [Guard.Target].
+// itself; see [Guard.Target].
 //
 // It owns no Redis keys. A refusal is an error that is [ErrRefused]; another attempt does not help.
 //
@@ -29,9 +29,8 @@
 // that authenticate with one.
 //
 // A renewal replaces the files while Postroom runs. The next handshake uses the new certificate; existing
-// connections keep the old one. Files that can't be read, or that don't belong together because only one of
-// them has been replaced yet, change nothing: the last good certificate stays in use, and one warning says
-// so.
+// connections keep the old one. If files can't be read, or don't belong together because only one has been
+// replaced yet, nothing changes: the last good certificate stays in use, and one warning says so.
 //
 // The package never writes a file.
 package dialing

@@ -45,7 +45,7 @@ var never = []netip.Prefix{
 // unusable lists prefixes that are refused even if private addresses are permitted: no server is there, or
 // the address hides another.
 var unusable = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),      // this network, which Linux takes for this machine
+	netip.MustParsePrefix("0.0.0.0/8"),      // this network, which Linux treats as this machine
 	netip.MustParsePrefix("224.0.0.0/3"),    // multicast, reserved, broadcast
 	netip.MustParsePrefix("::/96"),          // unspecified, IPv4-compatible; loopback is permitted before
 	netip.MustParsePrefix("ff00::/8"),       // multicast
@@ -57,9 +57,9 @@ var unusable = []netip.Prefix{
 // Options are the settings of a Guard. The zero value permits public addresses only.
 type Options struct {
 	AllowPrivate bool          // private and loopback addresses may be dialed
-	Setting      string        // name of the setting behind AllowPrivate, for errors; empty: there is none
-	Resolver     *net.Resolver // nil: that of the machine
-	// Logger gets, at debug, what errors do not tell; nil: discard
+	Setting      string        // name of the setting behind AllowPrivate, for errors; empty if there is none
+	Resolver     *net.Resolver // defaults to the machine's
+	// Logger gets, at debug, what errors hide; nil to discard
 	Logger *slog.Logger
 }
 
@@ -175,8 +175,8 @@ func (g *Guard) Target(ctx context.Context, host string) (string, error) {
 	return "", err
 }
 
-// Plain returns an error of a connection without what it tells of the network: the address that was refused,
-// and the name server that was asked.
+// Plain returns a connection error without its details about the network: the address that was refused, and
+// the name server that was asked.
 func Plain(err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r

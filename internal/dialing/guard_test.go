@@ -73,8 +73,7 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// A name is judged by what it leads to at the moment of the connection, and the error does not tell what that
-// is.
+// A name is judged by its address at the moment of the connection, and the error does not show that address.
 func TestNamesAreJudgedByTheirAddress(t *testing.T) {
 	hits := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits++ }))
@@ -89,7 +88,7 @@ func TestNamesAreJudgedByTheirAddress(t *testing.T) {
 	for _, row := range []struct {
 		name, host string
 		private    bool
-		want       string // of the error; empty: it arrives
+		want       string // part of the error; empty if it arrives
 	}{
 		{"loopback by name", "loopback.example", false, notPublic},
 		{"loopback by name, allowed", "loopback.example", true, ""},
@@ -159,7 +158,7 @@ func TestTargetsOfProxies(t *testing.T) {
 		"private.example.": {{10, 0, 0, 1}}, "metadata.example.": {{169, 254, 169, 254}}})
 	for _, row := range []struct {
 		host         string
-		public, both string // what a proxy gets without and with AllowPrivate; empty: it is refused
+		public, both string // what a proxy gets without and with AllowPrivate; empty if it is refused
 	}{
 		{"public.example", "93.184.215.14", "public.example"},
 		{"private.example", "", "private.example"},
@@ -182,8 +181,8 @@ func TestTargetsOfProxies(t *testing.T) {
 	}
 }
 
-// nameServer returns a resolver whose server answers A questions: the n-th one about a name with its n-th
-// address, and further ones with the last.
+// nameServer returns a resolver whose server answers A questions: the n-th question about a name gets its
+// n-th address, and later questions the last.
 func nameServer(t *testing.T, names map[string][][4]byte) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

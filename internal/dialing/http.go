@@ -14,13 +14,13 @@ import (
 
 // HTTP are the settings of an HTTP client. The zero value works.
 type HTTP struct {
-	Timeout time.Duration // of a request and its answer; zero: only the context bounds them
-	PerHost int           // idle connections kept to one host; zero: none
+	Timeout time.Duration // for a request and its answer; if zero, only the context bounds them
+	PerHost int           // idle connections kept to one host; zero for none
 	// Environment: requests go through the proxy that the environment names, if any (HTTPS_PROXY…). Its address
 	// may be private, because the operator named it. It judges where names lead.
 	Environment bool
-	// Proxy is the URL of a proxy (http, https or socks5) that all requests go through; empty: none. Its address
-	// is judged as any other. It resolves names.
+	// Proxy is the URL of a proxy (http, https or socks5) that all requests go through, if any. Its address is
+	// judged like any other. It resolves names.
 	Proxy string
 }
 
@@ -62,7 +62,7 @@ func (g *Guard) pool(o HTTP) *http.Transport {
 	}
 }
 
-// transport is a transport whose errors tell nothing of the network.
+// transport is a transport whose errors show nothing about the network.
 type transport struct {
 	guard           *Guard
 	direct, proxied *http.Transport // proxied is nil without a proxy
@@ -86,8 +86,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, Plain(err)
 }
 
-// way returns the connections for a request. A proxy is given no host that is refused, as
-// far as that is known here: in a closed network only the proxy resolves names.
+// way returns the connections for a request. A proxy never gets a host that is known here to be refused: in a
+// closed network only the proxy resolves names.
 func (t *transport) way(r *http.Request) (*http.Transport, error) {
 	if t.proxied == nil {
 		return t.direct, nil
@@ -125,8 +125,8 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// RetryAfter returns the wait that an answer asks for, in seconds or by a date (RFC 9110 section 10.2.3);
-// zero: none, or it is over.
+// RetryAfter returns the wait that an answer asks for, in seconds or by a date (RFC 9110 section 10.2.3). It
+// is zero if there is none, or if it is over.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(value, 10, 31); err == nil {

@@ -44,7 +44,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// The first line of a server that speaks another protocol is not told.
+// The first line of a server that speaks another protocol is not shown.
 func TestBannersAreNotTold(t *testing.T) {
 	for _, banner := range []string{"SSH-2.0-OpenSSH_9.9 secret\r\n", "HTTP/1.1 secret\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nsecret\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: secret\r\n\r\n",

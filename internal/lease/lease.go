@@ -1,13 +1,13 @@
 // Package lease shares work among processes: each piece of it is one process's at a time. A lease ends unless
-// it is renewed, so that others go on if its process dies.
+// it is renewed, so that others continue if its process dies.
 //
 // It promises that
 //
 //   - all leases of a [Set] are renewed together, eight times in their length, until they are released: while
 //     a process stops, the work under way keeps its leases;
 //   - work whose lease another process has learns it: its context ends with [ErrLost];
-//   - [Check] permits nothing final from [Margin] before the end of a lease on, whichever of the two clocks
-//     of a machine is wrong;
+//   - [Check] permits nothing final in the last [Margin] of a lease, whichever of a machine's two clocks is
+//     wrong;
 //   - a [Lock] has one holder, and only its holder makes it longer or releases it;
 //   - what [Persist] writes is written once Redis answers again.
 //
@@ -31,7 +31,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// ErrLost means that a lease has ended, and that another process may have what it was for.
+// ErrLost means that a lease has ended, and that another process may have its work.
 var ErrLost = errors.New("the lease ran out")
 
 // Set is the leases of one kind that this process holds. L names one, with its fencing token if it has any.
@@ -44,7 +44,7 @@ type Set[L comparable] struct {
 	held map[L]context.CancelCauseFunc
 }
 
-// NewSet returns a set of leases of a length. renew makes leases longer, and returns those of others.
+// NewSet returns a set of leases with a length. renew extends leases, and returns the ones that others have.
 func NewSet[L comparable](length time.Duration, log *slog.Logger,
 	renew func(ctx context.Context, held []L) (lost []L, err error)) *Set[L] {
 	return &Set[L]{length: length, log: log, renew: renew, held: map[L]context.CancelCauseFunc{}}
@@ -116,7 +116,7 @@ func (s *Set[L]) drop(one L, why error) {
 	}
 }
 
-// Margin is how long before the end of a lease nothing final is begun: the error of the clocks.
+// Margin is how long before the end of a lease nothing final begins: the error of the clocks.
 const Margin = 200 * time.Millisecond
 
 // Check returns ErrLost from Margin before the end of a lease on. end is a time of this process, with its
@@ -130,7 +130,7 @@ func Check(now, end time.Time) error {
 }
 
 // Persist calls write again while Redis is unavailable, with pauses of 50 ms to a second, until most has
-// passed or ctx ends. It returns the last error. The log has one line with what waits.
+// passed or ctx ends. It returns the last error. It logs one line with what.
 func Persist(ctx context.Context, log *slog.Logger, what string, most time.Duration,
 	write func() error) error {
 	began := time.Now()

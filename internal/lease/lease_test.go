@@ -37,7 +37,7 @@ func (r *renewals) set(log *bytes.Buffer) *lease.Set[string] {
 	return lease.NewSet(8*time.Second, slog.New(slog.NewTextHandler(log, nil)), r.renew)
 }
 
-// TestLeasesAreRenewedTogetherUntilTheWorkEnds: eight times in their length, also when the process stops.
+// TestLeasesAreRenewedTogetherUntilTheWorkEnds: eight times in their length, even when the process stops.
 func TestLeasesAreRenewedTogetherUntilTheWorkEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &renewals{}
@@ -121,8 +121,8 @@ func TestWritesWaitForRedis(t *testing.T) {
 	wrong := errors.New("WRONGTYPE")
 	times := func(n int) []error { return slices.Repeat([]error{away}, n) }
 	for name, row := range map[string]struct {
-		fails []error       // of the first calls
-		stop  time.Duration // when the context ends; 0: never
+		fails []error       // the first calls' errors
+		stop  time.Duration // when the context ends; 0 means never
 		want  error
 		calls int
 		took  time.Duration
@@ -166,7 +166,7 @@ func TestWritesWaitForRedis(t *testing.T) {
 	}
 }
 
-// TestALockHasOneHolder: it renews the lock, and neither takes nor releases that of another.
+// TestALockHasOneHolder: it renews the lock, and neither takes nor releases another's.
 func TestALockHasOneHolder(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)

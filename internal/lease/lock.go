@@ -24,7 +24,7 @@ type (
 	releaseArgs struct{ Holder string }
 )
 
-// Lock is a lease of one thing, in a key of its own. Its holder renews it by claiming it again.
+// Lock is a lease of one thing, in its own key. Its holder renews it by claiming it again.
 type Lock struct {
 	Client      redisdb.Evaler
 	Key, Holder string
@@ -38,7 +38,7 @@ func (l Lock) Claim(ctx context.Context) (bool, error) {
 }
 
 // Release gives the lock up, if the holder has it, even while the process stops. If Redis does not answer
-// within a second, the lock ends by itself.
+// within a second, the lock ends automatically.
 func (l Lock) Release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

@@ -22,11 +22,11 @@ import (
 // ClientOptions are the settings of a Client. The zero value asks the name servers of /etc/resolv.conf.
 type ClientOptions struct {
 	Servers []string // name servers, as IP address and port; defaults to the ones in /etc/resolv.conf
-	// Trusted says that the name servers validate DNSSEC, and that nobody can change their answers on the
-	// way. Name servers on this machine are trusted anyway, if there are no others.
+	// Trusted says that the name servers validate DNSSEC, and that no one can change their answers on the way.
+	// Name servers on this machine are trusted anyway, if there are no others.
 	Trusted bool
-	Timeout time.Duration    // how long to wait for one answer; 0: 5 s
-	Now     func() time.Time // nil: time.Now
+	Timeout time.Duration    // how long to wait for one answer; defaults to 5 s
+	Now     func() time.Time // defaults to time.Now
 }
 
 // Client asks name servers, and learns whether DNSSEC proves their answers. It keeps answers in memory for
@@ -51,7 +51,7 @@ const (
 	mostAliases = 16
 )
 
-// Answer is what the DNS has for a name and a type.
+// Answer is the DNS data for a name and a type.
 type Answer struct {
 	Name      string   // the records' name: the one in the question, or the one that its aliases lead to
 	Records   []dns.RR // with the type in the question; empty if there is none
@@ -83,7 +83,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 }
 
 // NewResolver returns a resolver of the standard library that asks some name servers, each an IP address with
-// a port, one after another; empty: those of the machine.
+// a port, one after another. If there are none, it asks the machine's.
 func NewResolver(servers []string) *net.Resolver {
 	if len(servers) == 0 {
 		return net.DefaultResolver
@@ -135,7 +135,7 @@ func (c *Client) Ask(ctx context.Context, name string, qtype uint16) (Answer, er
 		if len(out.Records) > 0 || out.Missing || out.Name == asked {
 			return out, nil
 		}
-		// The name server gave an alias without what it leads to.
+		// The name server returned an alias without its target.
 	}
 }
 

@@ -25,8 +25,8 @@ const (
 type Finding struct {
 	Status  string   // OK, Warn or Fail
 	Found   []string // the records as they are
-	Message string   // what was found, in words
-	Advice  string   // what to do; empty: nothing
+	Message string   // the finding, as text
+	Advice  string   // what to do; empty for nothing
 }
 
 // MX checks that bounces and replies can come back to a domain (RFC 5321 section 5.1, RFC 7505). An error

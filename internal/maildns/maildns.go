@@ -31,8 +31,8 @@ func Answers(ctx context.Context, r Resolver) error {
 	return err
 }
 
-// TXT returns the TXT records of a name that begin with a version, such as v=spf1; empty: all. None is no
-// error.
+// TXT returns the TXT records of a name that begin with a version, such as v=spf1, or all if it is empty. If
+// there are none, that isn't an error.
 func TXT(ctx context.Context, r Resolver, name, version string) ([]string, error) {
 	all, err := r.LookupTXT(ctx, name+".")
 	return slices.DeleteFunc(all, func(record string) bool {

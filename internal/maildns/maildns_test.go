@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// zone has TXT records by name. A name with an error in place of records can't be looked up.
+// zone has TXT records by name. If a name has an error instead of records, it can't be looked up.
 type zone map[string]any
 
 func (z zone) LookupTXT(_ context.Context, name string) ([]string, error) {
@@ -26,7 +26,7 @@ func (z zone) LookupTXT(_ context.Context, name string) ([]string, error) {
 
 func (zone) LookupNS(context.Context, string) ([]*net.NS, error) { return nil, nil }
 
-// TestDMARC: the record of the domain goes before that of its organizational domain.
+// TestDMARC: the domain's record precedes its organizational domain's.
 func TestDMARC(t *testing.T) {
 	t.Parallel()
 	away := errors.New("no route")
@@ -59,7 +59,7 @@ func TestTags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		list, first string
-		want        map[string]string // nil: it is refused
+		want        map[string]string // nil if it is refused
 	}{
 		{"v=DKIM1; k=rsa; p=MII=", "v", map[string]string{"v": "DKIM1", "k": "rsa", "p": "MII="}},
 		{" p = ;\r\n\tt=y:s ;", "p", map[string]string{"p": "", "t": "y:s"}},

@@ -46,7 +46,7 @@ func SPFCovers(ctx context.Context, r HostResolver, domain string, address netip
 	return Finding{Warn, nil, text, advice}, nil
 }
 
-// spfError is a record that receivers take for broken (permerror).
+// spfError is the error of a record that receivers treat as broken (permerror).
 type spfError string
 
 // Error returns one line.

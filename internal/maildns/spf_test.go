@@ -57,7 +57,7 @@ func TestSPFCovers(t *testing.T) {
 		record string
 		passes string // addresses
 		fails  string
-		status string // of all others
+		status string // all others' status
 	}{
 		{"v=spf1 +all", "192.0.2.129 203.0.113.1 2001:db8::1", "", ""},
 		{"v=spf1 a -all", "192.0.2.10 192.0.2.11", "192.0.2.12 192.0.2.129 2001:db8::1", ""},

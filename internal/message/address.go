@@ -13,7 +13,7 @@ import (
 
 // Address is a mailbox as a header names it (RFC 5322 section 3.4).
 type Address struct {
-	Name    string // display name; empty: none
+	Name    string // display name; empty if none
 	Address string // addr-spec, such as "ann@example.com"
 }
 
@@ -161,7 +161,7 @@ func isHostname(name string) bool {
 	return err != nil
 }
 
-// IsName reports whether name consists of labels of letters in lower case, digits and hyphens (RFC 1123
+// IsName reports whether name consists of labels with lower-case letters, digits and hyphens (RFC 1123
 // section 2.1).
 func IsName(name string) bool {
 	if len(name) > 253 {

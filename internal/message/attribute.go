@@ -11,7 +11,7 @@ const (
 // every other byte as it is. The tokenizer of golang.org/x/net/html returns values without their positions.
 type Attribute struct {
 	Start, End           int  // from its name to the end of its value, quotes included
-	ValueStart, ValueEnd int  // of the value without quotes; equal: it is empty or missing
+	ValueStart, ValueEnd int  // the value without quotes; if equal, it is empty or missing
 	Quoted               bool // the value is in quotes
 }
 

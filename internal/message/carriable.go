@@ -64,7 +64,7 @@ func (f rawField) carriable(name string) []byte {
 // asciiStructure prepares a structured value for a header in ASCII: phrases and comments become encoded
 // words, domains A-labels, and URLs are escaped. In a field of addresses a local part may stay UTF-8.
 func asciiStructure(list []lexeme, addresses bool) []lexeme {
-	named := false // the word is part of a name: of an address in brackets, or of a group
+	named := false // the word is part of a name of an address in brackets, or of a group
 	for i, l := range slices.Backward(list) {
 		if !l.isWord() && l.kind != commentLexeme {
 			named = l.kind == angleLexeme || l.text == ":"
@@ -197,8 +197,8 @@ func asciiParameter(name, value string) []parameter {
 // visible is the printable ASCII.
 const visible = alphanumeric + "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ "
 
-// ValidText returns text in UTF-8. Octets of another charset are taken for windows-1252, where each has a
-// character but five, which keep their number.
+// ValidText returns text in UTF-8. It reads octets of another charset as windows-1252, in which all but five
+// have a character. Those keep their number.
 func ValidText(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -35,7 +35,7 @@ func (f *faults) line(key, s string) bool {
 	return why == ""
 }
 
-// lineFault is what is wrong with text for a header. A line break would let an attacker add a header field.
+// lineFault returns what is wrong with text for a header. A line break would let attackers add a field.
 func lineFault(s string) string {
 	switch {
 	case strings.ContainsAny(s, "\r\n"):

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// OneLine makes a text of strangers safe to show and to store: one line of valid UTF-8, at most the given
+// OneLine makes an untrusted text safe to show and to store: one line of valid UTF-8, at most the given
 // number of bytes. Blanks, line breaks, control characters and invisible ones become one blank.
 func OneLine(s string, most int) string {
 	s = strings.ToValidUTF8(Clip(s, 4*most), "\uFFFD")

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Compose builds the message of a draft. All faults of the draft are returned in one fault.InvalidFields. Any
-// other error means that random failed (nil: crypto/rand) or that the draft has no Date.
+// Compose builds the message of a draft. All errors in the draft are returned in one fault.InvalidFields. Any
+// other error means that random failed (nil means crypto/rand) or that the draft has no Date.
 func Compose(d Draft, random io.Reader) (*Composed, error) { return new(Composer).Compose(d, random) }
 
 // Compose is the function Compose, and keeps what further messages may have in common with this one.
@@ -51,7 +51,7 @@ type head struct {
 	others               []Header
 }
 
-// check checks every field of a draft and reports all faults at once.
+// check checks every field of a draft and reports all errors together.
 func check(d *Draft) (head, error) {
 	var f faults
 	f.takeHeaders(d, true)

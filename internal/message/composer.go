@@ -27,7 +27,7 @@ type shared struct {
 	learned atomic.Int32
 
 	mu   sync.Mutex
-	last string // of the texts that had few of these lines
+	last string // the last text that had few of these lines
 }
 
 // lines are whole lines of a text. They are encoded alike wherever they stand, because no encoding of text
@@ -35,7 +35,7 @@ type shared struct {
 type lines struct {
 	source  string // as the draft has them
 	body    []byte // in UTF-8, with CRLF
-	quoted  []byte // in quoted-printable; nil: not encoded yet
+	quoted  []byte // in quoted-printable; nil if not encoded yet
 	plain   bool   // they need no encoding
 	escapes int    // octets that quoted-printable escapes
 }
@@ -66,14 +66,14 @@ func (s *shared) part(kind, text string) *part {
 	return p
 }
 
-// cut returns the lines of a text, those that are shared as they are kept.
+// cut returns the lines of a text; shared lines are returned as they are kept.
 func (s *shared) cut(text string) []*lines {
 	var runs []*lines
 	if known := s.runs.Load(); known != nil {
 		runs = *known
 	}
 	all := make([]*lines, 0, 2*len(runs)+1)
-	own, found := 0, 0 // where the lines begin that aren't shared; octets of those that are
+	own, found := 0, 0 // where unshared lines begin; octets of shared ones
 	for at := 0; at < len(text); {
 		n := slices.IndexFunc(runs[:min(lookahead, len(runs))], func(l *lines) bool {
 			return strings.HasPrefix(text[at:], l.source)
@@ -98,7 +98,7 @@ func (s *shared) cut(text string) []*lines {
 	return all
 }
 
-// learn keeps the lines that a text has in common with the last one, in place of those kept before.
+// learn keeps the lines that a text has in common with the last one, and forgets the lines kept before.
 func (s *shared) learn(text string) {
 	if len(text) > mostShared || !s.mu.TryLock() {
 		return

@@ -76,7 +76,7 @@ func TestComposerMakesTheSameMessages(t *testing.T) {
 	}
 }
 
-// sameMessage compares a message of a composer with one that is composed anew.
+// sameMessage compares a composer's message with one that is composed again.
 func sameMessage(t *testing.T, composer *message.Composer, d message.Draft) {
 	t.Helper()
 	want, err := message.Compose(d, steady())

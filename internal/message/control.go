@@ -14,13 +14,13 @@ import (
 // X-Postroom-Send-At, -Delivery-Attempts, -Gateway, -Tracking-Enabled, -Idempotency-Key, -Lane and -Priority.
 // EmailEngine's prefix X-EE- works too. X-Postroom- takes precedence.
 type Control struct {
-	SendAt           time.Time // when to send; zero: not given
-	DeliveryAttempts int       // total attempts, 1 to 100; 0: not given
-	Gateway          string    // empty: not given
-	TrackingEnabled  *bool     // nil: not given
-	IdempotencyKey   string    // empty: not given
-	Lane             string    // transactional or bulk; empty: not given
-	Priority         string    // high, normal or low; empty: not given
+	SendAt           time.Time // when to send; zero if not given
+	DeliveryAttempts int       // total attempts, 1 to 100; 0 if not given
+	Gateway          string    // empty if not given
+	TrackingEnabled  *bool     // nil if not given
+	IdempotencyKey   string    // empty if not given
+	Lane             string    // transactional or bulk; empty if not given
+	Priority         string    // high, normal or low; empty if not given
 }
 
 // controlPrefixes are in order of precedence.
@@ -40,8 +40,8 @@ func IsControl(name string) bool {
 	return false
 }
 
-// takeControl removes the control headers. Its faults are those of additional headers. A time without an
-// offset is in zone.
+// takeControl removes the control headers. Its errors are as for additional headers. A time without an offset
+// is in zone.
 func (h *rawHeader) takeControl(f *faults, zone *time.Location) Control {
 	var c Control
 	if name, value := h.takeControlHeader("Send-At"); value != "" {

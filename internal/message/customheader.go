@@ -44,9 +44,9 @@ func TakeHeaders(d *Draft, zone *time.Location) (Control, []fault.Field) {
 	return control, f.Fields
 }
 
-// takeHeaders checks the additional headers of a draft and moves those with a field of their own there.
-// Sender and Date, which a request has no fields for, are moved only if all is set. Headers that depend on
-// the message's structure or recipients are refused.
+// takeHeaders checks a draft's additional headers and moves headers that have their own field there. It moves
+// Sender and Date, which a request has no fields for, only if all is set. Headers that depend on the
+// message's structure or recipients are refused.
 func (f *faults) takeHeaders(d *Draft, all bool) {
 	others := make([]Header, 0, len(d.Headers))
 	for i, header := range d.Headers {
@@ -118,7 +118,7 @@ func (f *faults) takeHeader(d *Draft, key, name, value string) bool {
 	return true
 }
 
-// fill sets an empty field. One with another value is a fault of the header.
+// fill sets an empty field. If it has another value, the header is invalid.
 func fill[T comparable](f *faults, field *T, value T, key, name string) {
 	if *field != *new(T) && *field != value && value != *new(T) {
 		f.Add(key, "differs from the field %s", name)

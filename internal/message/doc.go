@@ -9,28 +9,28 @@
 //
 // It promises:
 //
-//   - Every line ends in CRLF, no NUL and no bare CR or LF is in the result, whatever the input was, so
-//     nothing can be smuggled past the end of a message. No field of a Draft can start a header, a part or a
-//     recipient of its own: line breaks and control characters in header fields are refused, not repaired.
+//   - Whatever the input was, every line ends in CRLF, and no NUL and no bare CR or LF is in the result, so
+//     nothing can be smuggled past the end of a message. No field of a Draft can start a new header, part or
+//     recipient: line breaks and control characters in header fields are refused, not repaired.
 //   - Bcc never appears in the result.
-//   - What comes out is 7bit, quoted-printable or base64, so any relay can carry it. Headers and parts of a
-//     raw message and of an attached one that are 8bit or binary, or have lines over 998 octets, are encoded;
-//     what they say stays the same. [Composed.EightBit] and [Composed.SMTPUTF8] report the exceptions:
-//     what is signed or encrypted (DKIM-Signature, ARC, multipart/signed, S/MIME, PGP), addresses with a
-//     local part beyond ASCII, and attached message/* parts that RFC 2046 section 5.2 forbids to encode.
+//   - The result is 7bit, quoted-printable or base64, so any relay can carry it. Headers and parts of a raw
+//     message and of an attached one that are 8bit or binary, or have lines over 998 octets, are encoded;
+//     their meaning stays the same. [Composed.EightBit] and [Composed.SMTPUTF8] report the exceptions: signed
+//     or encrypted content (DKIM-Signature, ARC, multipart/signed, S/MIME, PGP), addresses with a local part
+//     beyond ASCII, and attached message/* parts that RFC 2046 section 5.2 forbids to encode.
 //   - The result follows from the arguments alone: the time is in the Draft, randomness is a reader. The
 //     package reads no clock, no file and no network.
-//   - All faults of a Draft are reported together, as fault.InvalidFields with the paths of the HTTP contract
+//   - All errors in a Draft are reported together, as fault.InvalidFields with the paths of the HTTP contract
 //     ("to[0].address", "headers.X-Foo", "attachments[1].filename").
 //   - In FromRaw every header that any relay can carry, and was not overridden, stays as it came, byte for
-//     byte, and so does a body that any relay can carry or that is signed, but for bare CR and LF, so that
-//     signatures made elsewhere survive.
+//     byte. So does a body that any relay can carry or that is signed, except for bare CR and LF. So
+//     signatures made elsewhere stay valid.
 //
-// It never guesses a recipient and never fetches a link. The text it was given arrives as it was, but for
-// line ends; html may get a preview and lose the images written into it.
+// It never guesses a recipient and never fetches a link. Its text arrives unchanged except for line ends;
+// html may get a preview and lose the images written into it.
 //
-// Memory: Compose allocates one buffer for the result, sized beforehand, and streams each attachment into it;
-// beside the Draft itself the peak is that buffer, about 1.37 times the attachments (25 MB of files make 34
+// Memory: Compose allocates one buffer for the result, sized beforehand, and streams each attachment into it.
+// Besides the Draft itself the peak is that buffer, about 1.37 times the attachments (25 MB of files make 34
 // MB), plus copies of text and html where they had to change. Images taken out of data: URLs are decoded once
 // more. FromRaw needs the raw message and one result of the same size, and a copy for each level of parts
 // around one that has to be encoded.
@@ -40,9 +40,9 @@
 //
 // # Reading
 //
-// [Parse] takes an email apart: header fields, texts, HTML and files. It is pure and never fails: of an email
-// that breaks the rules it returns what can be read. An email may come from anybody, so everything is
-// bounded: parts by MostParts, their depth by DeepestPart, header fields by mostFields, the text of a part by
+// [Parse] splits an email: header fields, texts, HTML and files. It is pure and never fails: if the email
+// breaks the rules, it returns the readable parts. An email may come from anybody, so everything is bounded:
+// parts by MostParts, their depth by DeepestPart, header fields by mostFields, the text of a part by
 // MostPartText, the images of a Frame by imagesMost.
 //
 // [Open] takes a message apart for a program that joins it again, such as a provider's API. It reads all of

@@ -8,7 +8,7 @@ import (
 )
 
 // ASCIIDomain returns an address or a domain with the domain in ASCII, in which Postroom stores addresses
-// (RFC 5890, 2.3.2.1). What has no such form stays as it is.
+// (RFC 5890, 2.3.2.1). Text without such a form stays as it is.
 func ASCIIDomain(address string) string {
 	at := strings.LastIndexByte(address, '@') + 1
 	if isASCII(address[at:]) {

@@ -18,7 +18,8 @@ const (
 )
 
 // encodeWords writes s as encoded words of at most most columns; the first has at most first columns. It uses
-// the shorter encoding. It splits only between characters (RFC 2047 section 5): each word decodes by itself.
+// the shorter encoding. It splits only between characters (RFC 2047 section 5), so that each word decodes
+// alone.
 func encodeWords(s string, first, most int) []string {
 	useQ := qLength(s) <= (len(s)+2)/3*4
 	var words []string

@@ -40,7 +40,7 @@ func ExampleCompose() {
 	// for [juergen@xn--bcher-kva.example archive@example.com]
 }
 
-// Everything wrong with a draft is reported at once, under the names of the request.
+// Everything that is wrong with a draft is reported together, with the request's field names.
 func ExampleCompose_faults() {
 	_, err := message.Compose(message.Draft{
 		From:    message.Address{Address: "ann@example.com"},

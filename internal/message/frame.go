@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// imagesMost is the most bytes of images that a Frame has in its html. Further ones are missing.
+// imagesMost is the most bytes of images that a Frame has in its html. More images are missing.
 const imagesMost = 4 << 20
 
-// shownImages are the types of images that a Frame has. SVG, which is a document, is none of them.
+// shownImages are the types of images that a Frame has. SVG, which is a document, isn't one of them.
 var shownImages = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true,
 	"image/webp": true, "image/bmp": true, "image/avif": true}
 
@@ -24,8 +24,8 @@ var (
 		`(?i)\b(?:src|srcset|background|poster)\s*=\s*["']?\s*(?:https?:)?//|url\(\s*["']?\s*(?:https?:)?//`)
 )
 
-// Frame returns the html of a mail for a frame of a page: all of it, with the images of the mail itself as
-// data: URLs. Empty: the mail has no html.
+// Frame returns an email's html for a frame of a page: all of it, with the email's own images as data: URLs.
+// It returns "" if the email has no html.
 func Frame(raw []byte) string {
 	page, images := "", map[string]string{}
 	room := imagesMost

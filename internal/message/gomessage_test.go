@@ -32,7 +32,7 @@ func TestTwoReadersAgree(t *testing.T) {
 				m.normalize(t)
 			}
 			for i, p := range want.Parts {
-				// go-message takes for an encoded word what RFC 2231 says is none
+				// go-message reads it as an encoded word, which it isn't by RFC 2231
 				if strings.HasPrefix(p.Filename, "=?") && i < len(got.Parts) {
 					got.Parts[i].Filename = p.Filename
 				}

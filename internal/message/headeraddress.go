@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// addresses writes a field of addresses such as To, folded between addresses and between the words of a name.
+// addresses writes a field of addresses such as To, folded between addresses and between a name's words.
 // Without addresses it writes nothing.
 func (w *headerWriter) addresses(name string, list ...Address) {
 	if len(list) == 0 {

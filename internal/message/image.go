@@ -13,7 +13,7 @@ import (
 // maxDataImages is the number of images that are extracted from one html. Further images stay in the html.
 const maxDataImages = 200
 
-// takeDataImages moves data: URL images of html into parts: most mail programs show only those. A repeated
+// takeDataImages moves data: URL images of html into parts: most mail programs show only parts. A repeated
 // image is sent once. Images that cannot be decoded and all other bytes of the html stay as they are.
 func takeDataImages(source, token, domain string) (string, []*part) {
 	if indexFold(source, "data:") < 0 {

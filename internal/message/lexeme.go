@@ -151,7 +151,7 @@ func encodeText(list []lexeme) []lexeme {
 				end = j + 1
 			}
 		}
-		if list[i].space != "" && !stays(i-1) { // blanks between encoded words are no text (RFC 2047 section 6.2)
+		if list[i].space != "" && !stays(i-1) { // blanks between encoded words aren't text (RFC 2047 section 6.2)
 			list[i].space = list[i].space[1:]
 		}
 		var text strings.Builder

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Mark sets headers, replacing those of the same names, and passes the html to a function: the first
+// Mark sets headers, replacing headers of the same names, and passes the html to a function: the first
 // text/html part that is not an attachment. Lines must end with CRLF, as FromRaw leaves them. Html stays
 // unchanged if it is signed or encrypted, if its charset does not extend ASCII, or if it cannot be decoded.
-// Headers must be valid. The error is that of html, or reports that raw is not a message.
+// Headers must be valid. The error is html's, or reports that raw is not a message.
 func Mark(raw []byte, headers []Header, html func(string) (string, error)) ([]byte, error) {
 	e, ok := parseEntity(raw)
 	if !ok {
@@ -26,9 +26,8 @@ func Mark(raw []byte, headers []Header, html func(string) (string, error)) ([]by
 	return e.bytes(), nil
 }
 
-// Readdress passes the addresses of To and Cc to change, and writes those it returns in their place. It
-// removes DKIM signatures, because they would no longer be valid. author is the first address of From. raw
-// must be a message of Compose.
+// Readdress replaces the addresses of To and Cc by change's result. It removes DKIM signatures, because they
+// would no longer be valid. author is the first address of From. raw must be a message of Compose.
 func Readdress(raw []byte, change func([]Address) []Address) (changed []byte, author string, _ error) {
 	e, ok := parseEntity(raw)
 	from, err := ParseAddressList(e.header.get("From"))

@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// TestLargeMailsAreWrittenOnce holds doc.go to its word on memory: one buffer of the size of the result,
-// beside what was given.
+// TestLargeMailsAreWrittenOnce checks doc.go's promise about memory: one buffer of the size of the result, in
+// addition to the input.
 func TestLargeMailsAreWrittenOnce(t *testing.T) {
 	file := bytes.Repeat([]byte("0123456789abcdef"), 8<<20/16)
 	d := message.Draft{From: ann, To: []message.Address{bob}, Date: noon, Text: "t",

@@ -28,10 +28,10 @@ const (
 type Node struct {
 	Type        string            // media type, in lower case
 	Params      map[string]string // parameters of the type, without the file name
-	Disposition string            // in lower case; empty: none
-	Name        string            // file name; empty: none
-	CID         string            // Content-ID without brackets; empty: none
-	Location    string            // Content-Location; empty: none
+	Disposition string            // in lower case; empty if none
+	Name        string            // file name; empty if none
+	CID         string            // Content-ID without brackets; empty if none
+	Location    string            // Content-Location; empty if none
 	Body        []byte            // decoded from its transfer encoding; nil if the part is a multipart
 	Parts       []*Node           // nil unless the part is a multipart
 }
@@ -169,7 +169,7 @@ func (h *rawHeader) decoded() ([]Header, error) {
 	return header, nil
 }
 
-// encodedWords finds what readers take for encoded words, wherever it stands.
+// encodedWords finds what readers read as encoded words, wherever it stands.
 var encodedWords = regexp.MustCompile(`=\?[!->@-~]+\?[bBqQ]\?[!->@-~]*\?=`)
 
 // strictWords decodes encoded words. Unlike wordDecoder it fails at an unknown charset.

@@ -15,7 +15,7 @@ type part struct {
 	cid         string // with angle brackets
 	encoding    transferEncoding
 	body        []byte
-	lines       []*lines // of a text, in place of body
+	lines       []*lines // a text's lines, instead of body
 	children    []*part
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/emersion/go-message/mail"
 )
 
-// The bounds of what is read of a mail.
+// Limits on how much of an email is read.
 const (
 	MostParts    = 50       // parts
 	DeepestPart  = 8        // nested multiparts
@@ -24,7 +24,7 @@ const (
 	fieldMost  = 8 << 10 // bytes of a header field
 )
 
-// Parsed is a mail taken apart.
+// Parsed is an email split into its parts.
 type Parsed struct {
 	Size    int // in bytes
 	Headers []HeaderField
@@ -39,15 +39,15 @@ type HeaderField struct {
 	Raw   string // as it is in the mail
 }
 
-// Part is a part that is no multipart.
+// Part is a part that isn't a multipart.
 type Part struct {
 	Number  int    // from 1
 	Type    string // media type, in lower case
-	Name    string // file name; empty: it has none
-	CID     string // Content-ID without brackets; empty: it has none
+	Name    string // file name; empty if it has none
+	CID     string // Content-ID without brackets; empty if it has none
 	File    bool   // it is an attachment, or no text
 	Size    int    // in bytes, decoded
-	Text    string // of a part that is no file: its beginning, at most MostPartText bytes
+	Text    string // the beginning of a part that isn't a file, at most MostPartText bytes
 	Cut     bool   // Text is only the beginning
 	Content []byte // all of it; only from Open. A text is in UTF-8, unless its charset is unknown
 }
@@ -84,7 +84,7 @@ func OpenPart(raw []byte, number int) (found Part, ok bool) {
 	return found, ok
 }
 
-// Text returns the first part of a media type that is no file; nil: there is none.
+// Text returns the first part of a media type that is no file; nil if there is none.
 func (m Parsed) Text(kind string) *Part {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; !p.File && p.Type == kind {
@@ -94,7 +94,7 @@ func (m Parsed) Text(kind string) *Part {
 	return nil
 }
 
-// Files returns the attachments and whatever else is no text.
+// Files returns the attachments and everything else that isn't text.
 func (m Parsed) Files() []Part {
 	var files []Part
 	for _, p := range m.Parts {
@@ -119,7 +119,7 @@ func (p *Part) read(body io.Reader) {
 	p.Cut = len(text) > MostPartText
 }
 
-// errEnough ends a walk over a mail.
+// errEnough ends the reading of an email.
 var errEnough = errors.New("enough is read")
 
 // walk calls do with each part of a mail, whose Size and Text are not set. It returns the header, and whether

@@ -76,8 +76,8 @@ func TestPythonReadsTheSame(t *testing.T) {
 	}
 }
 
-// knownHeaderDefect recognises what we do on purpose for programs that know no RFC 2231: a file name's ASCII
-// likeness beside the true name, and encoded words in the name parameter.
+// knownHeaderDefect recognises what we do on purpose for programs without support for RFC 2231: an ASCII
+// likeness of a file name next to the true name, and encoded words in the name parameter.
 func knownHeaderDefect(sample, defect string) bool {
 	switch sample {
 	case "filenames":

@@ -19,12 +19,12 @@ const maxRawHeader = 512 << 10
 type Override struct {
 	Date        time.Time      // required: the Date of a message without one
 	DefaultFrom Address        // author of a message without one, if From is zero; its domain completes names
-	Zone        *time.Location // of control headers without an offset; nil: UTC
+	Zone        *time.Location // for control headers without an offset; defaults to UTC
 
 	From, Sender    Address
 	To, Cc, ReplyTo []Address
 	Bcc             []Address // recipients that replace the message's Bcc
-	Envelope        *Envelope // nil: made from the headers after the overrides
+	Envelope        *Envelope // nil if made from the headers after the overrides
 
 	Subject    string
 	MessageID  string
@@ -33,13 +33,12 @@ type Override struct {
 	Headers    []Header // each replaces all fields of its name
 }
 
-// FromRaw prepares a foreign raw message for sending. Bare CR and LF become CRLF. Bcc, control headers and
-// what an earlier delivery added, such as Return-Path, are removed. Overrides are applied. Missing Date,
-// Message-ID and MIME-Version are added. Header fields and parts with octets above 127 or lines over 998
-// octets are encoded unless signed, because a relay might refuse or break them.
-// Nothing else changes. Faults of the message are reported under "raw", faults of an override under its own
-// name, all together. Any other error means that random failed (nil: crypto/rand) or that the override has no
-// Date. raw is only read.
+// FromRaw prepares a foreign raw message for sending. Bare CR and LF become CRLF. It removes Bcc, control
+// headers and what an earlier delivery added, such as Return-Path. It applies overrides, and adds missing
+// Date, Message-ID and MIME-Version. Header fields and parts with octets above 127 or lines over 998 octets
+// are encoded unless signed, because a relay might refuse or break them. Nothing else changes. Errors in the
+// message are reported under "raw", errors in an override under its own name, all together. Any other error
+// means that random failed (nil means crypto/rand) or that the override has no Date. raw is only read.
 func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, error) {
 	random = cmp.Or(random, rand.Reader)
 	if o.Date.IsZero() {
@@ -130,8 +129,8 @@ func (f rawField) value() string {
 	return strings.TrimSpace(unfold(ValidText(value)))
 }
 
-// parseFields splits a header with CRLF line ends into fields. A line that is not a field is a fault: a guess
-// of the header's end could let a Bcc through.
+// parseFields splits a header with CRLF line ends into fields. A line that is not a field is an error: a
+// guess of the header's end could let a Bcc through.
 func (f *faults) parseFields(header []byte) []rawField {
 	var fields []rawField
 	number := 0
@@ -173,5 +172,5 @@ func (f rawField) isOfDelivery() bool {
 		"content-length"}, f.name)
 }
 
-// notPrintable reports whether r is no printable ASCII, or a blank.
+// notPrintable reports whether r is not printable ASCII, or a blank.
 func notPrintable(r rune) bool { return r <= ' ' || r >= 0x7f }

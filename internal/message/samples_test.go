@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// noon is when all sample mails are written.
+// noon is when all sample emails are written.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.FixedZone("", 3600))
 
 // steady is a source of randomness that always gives the same.

@@ -54,7 +54,7 @@ func (e *entity) bytes() []byte {
 
 // messageToSevenBit encodes the fields and parts that need 8BITMIME or have too long lines (RFC 6152, RFC
 // 5321 section 4.5.3.1.6), so that every relay accepts the message. A signed body stays as it is. It reports
-// whether anything changed. boundaries are those of the enclosing parts.
+// whether anything changed. boundaries are the enclosing parts'.
 func (e *entity) messageToSevenBit(f *faults, depth int, boundaries []string) bool {
 	if e.header.isSigned() {
 		e.header.checkMIME(f)
@@ -222,7 +222,7 @@ func (e *entity) changeParts(boundaries []string, change func(*entity, []string)
 // 5.1.1). The line end before a boundary belongs to the boundary. A part without an end counts too.
 func FindParts(body []byte, boundary string) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
-		begin := len(body) // of the part that is being read
+		begin := len(body) // where the part that is being read begins
 		for at := 0; at < len(body); {
 			line, rest := cutLine(body[at:])
 			next := len(body) - len(rest)

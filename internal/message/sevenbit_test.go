@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// eightBitMails are raw mails with parts that not every relay carries. All but the signed ones come out for
-// every relay.
+// eightBitMails are raw emails with parts that not every relay carries. All but the signed emails come out
+// for every relay.
 func eightBitMails() []struct{ name, raw string } {
 	const text = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n"
 	long := strings.Repeat("long ", 400)
@@ -82,7 +82,8 @@ func TestEightBitMailIsMadeForEveryRelay(t *testing.T) {
 	}
 }
 
-// sameMail compares what Python read, but for the encoding, and gives the attached mails of both, in pairs.
+// sameMail compares what Python read, except for the encoding, and returns the attached emails of both, in
+// pairs.
 func sameMail(t *testing.T, name string, before, after pythonMail) (attached [][]byte) {
 	t.Helper()
 	isEncoding := func(h []string) bool { return strings.EqualFold(h[0], "Content-Transfer-Encoding") }
@@ -154,7 +155,7 @@ func TestWhatIsSignedStaysEightBit(t *testing.T) {
 	}
 }
 
-// FuzzSevenBit takes raw mails and compares what the standard library reads in them before and after.
+// FuzzSevenBit takes raw emails and compares what the standard library reads in them before and after.
 func FuzzSevenBit(f *testing.F) {
 	for _, row := range eightBitMails() {
 		f.Add([]byte(row.raw))

@@ -31,8 +31,8 @@ func TextAndLinks(source string) (string, []TextLink) {
 	return t.read(source), t.links
 }
 
-// Steady reports whether TextFromHTML writes a value as it is, wherever it stands escaped in the text of an
-// element or in an attribute: it is not empty, and nothing in it is dropped, collapsed or trimmed.
+// Steady reports whether TextFromHTML writes a value as it is, wherever it stands escaped in an element's
+// text or an attribute: it is not empty, and none of it is dropped, collapsed or trimmed.
 func Steady(value string) bool {
 	blank := true // before the first word
 	for _, r := range value {
@@ -89,21 +89,21 @@ type textWriter struct {
 	space    bool   // a blank is due before the next word
 	pre      int    // depth of pre
 	skipping string // element whose content is omitted
-	depth    int    // of elements of that name inside it
+	depth    int    // nested elements of that name
 	link     link   // the open link; without href there is none
 	collects bool   // links are collected
 	links    []TextLink
 	bare     bool // addresses of links aren't written
 
 	lists  []list
-	items  []int  // of each ol, in order; nil: they don't matter
-	indent int    // of lines in the open items of lists
-	marker string // of the item that begins with the next word
+	items  []int  // each ol's, in order; nil if they don't matter
+	indent int    // for lines in the open items of lists
+	marker string // of the item that begins with the next word: its marker
 }
 
 type link struct {
 	href     string
-	start    int  // where its text starts in out; negative: no text yet
+	start    int  // where its text starts in out; negative means no text yet
 	pictured bool // an image is in it
 }
 
@@ -220,7 +220,7 @@ func (t *textWriter) endLink() {
 
 // line requests at least n line ends before the next word.
 func (t *textWriter) line(n int) {
-	if n > 0 && t.marker == "" { // an item begins beside its marker
+	if n > 0 && t.marker == "" { // an item begins next to its marker
 		t.breaks = max(t.breaks, n)
 		t.space = false
 	}
@@ -302,7 +302,7 @@ func isVoid(name string) bool {
 	return false
 }
 
-// isHidden recognises elements that browsers do not show, and those that newsletters hide, mostly preheaders.
+// isHidden recognises elements that browsers don't show, or that newsletters hide, mostly preheaders.
 func isHidden(token xhtml.Token) bool {
 	switch token.Data {
 	case "head", "script", "style", "template", "title", "object", "svg", "select", "datalist", "iframe",

@@ -18,9 +18,8 @@ type TextLink struct {
 	pictured bool // an image is in the link
 }
 
-// Target returns what is written after the text of a link: its web address as RFC 3986 writes it, or the
-// address or number of its mailto:, tel: or sms:. It is empty if the text shows it already, and for other
-// links.
+// Target returns the text that follows a link: its web address as RFC 3986 writes it, or the address or
+// number of its mailto:, tel: or sms:. It is empty if the text shows it already, and for other links.
 func (l TextLink) Target() string {
 	href := address(l.Href)
 	if strings.HasPrefix(href, "//") {
@@ -106,7 +105,8 @@ func escaped(path string) string {
 }
 
 // ShowsLink reports whether a reader of HTML sees an address that begins with one of some prefixes: as text,
-// or as the target of a link that isn't hidden and has visible text or an image. Tracking pixels don't count.
+// or as a link's target. The link must not be hidden, and needs visible text or an image. Tracking pixels
+// don't count.
 func ShowsLink(source string, prefixes ...string) bool {
 	t := textWriter{collects: true, bare: true}
 	text := t.read(source)

@@ -14,7 +14,7 @@ type list struct {
 	ordered bool
 	next    int // number of the next item
 	step    int
-	width   int // of the marker of the open item; 0: none is open
+	width   int // of the open item's marker; 0 if none is open
 }
 
 // openList begins a list. An ol counts as its attributes start and reversed say (WHATWG HTML, 4.4.5).
@@ -70,7 +70,7 @@ func (t *textWriter) openItem(token xhtml.Token) {
 	t.line(1)
 	one.width = len(marker)
 	t.indent += one.width
-	if len(t.marker) < maxIndent { // of the item that begins with this list
+	if len(t.marker) < maxIndent { // the item that begins with this list
 		t.marker += marker
 	}
 }
@@ -91,7 +91,7 @@ func itemsOf(source string) []int {
 	if !strings.Contains(strings.ToLower(source), "reversed") {
 		return nil
 	}
-	var items, open []int // open: the places in items of the open lists, -1 for those of an ul
+	var items, open []int // the open lists' places in items, -1 for each ul
 	z := xhtml.NewTokenizer(strings.NewReader(source))
 	for kind := z.Next(); kind != xhtml.ErrorToken; kind = z.Next() {
 		name, _ := z.TagName()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Erased is the address in place of one whose person was erased. No mail can be sent to it (RFC 2606).
+// Erased replaces the address of an erased person. No mail can be sent to it (RFC 2606).
 const Erased = "erased@erased.invalid"
 
 // Traces finds one address in texts and replaces it by [Erased]. Case does not matter. It knows the address
@@ -21,7 +21,7 @@ type Traces struct {
 	find    *regexp.Regexp
 }
 
-// NewTraces returns the traces of an address. The error of an invalid one is that of NormalizeAddress.
+// NewTraces returns the traces of an address. It returns NormalizeAddress' error for an invalid one.
 func NewTraces(address string) (*Traces, error) {
 	normal, err := NormalizeAddress(strings.TrimSpace(address))
 	if err != nil {
@@ -67,7 +67,7 @@ func Comparable(address string) string {
 // CoverJSON.
 func (t *Traces) In(text string) bool { return len(t.places(text, 1)) > 0 }
 
-// Cover returns a text with Erased in place of the address.
+// Cover returns a text with Erased instead of the address.
 func (t *Traces) Cover(text string) string {
 	places := t.places(text, -1)
 	for i := len(places) - 1; i >= 0; i-- {
@@ -79,8 +79,8 @@ func (t *Traces) Cover(text string) string {
 // quoted matches the strings of JSON.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// CoverJSON returns JSON with Erased in place of the address in all of its strings, and reports whether it
-// was in one. All else stays as it was written.
+// CoverJSON returns JSON with Erased instead of the address in all of its strings, and reports whether it was
+// in one. All else stays as it was written.
 func (t *Traces) CoverJSON(raw string) (string, bool) {
 	if t.needle != "" && !strings.Contains(strings.ToLower(raw), t.needle) {
 		return raw, false

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxTags     = 50   // of an event
+	maxTags     = 50   // for each event
 	maxTag      = 256  // bytes of a tag, and of the name of a piece of metadata
 	maxMetadata = 50   // pieces of an event
 	maxValue    = 1024 // bytes of each

@@ -8,7 +8,7 @@ func brevoFact(o object) (fact, error) {
 }
 
 // brevoEvent reads the fields of all events. It skips id, which is the webhook's, and date, which is in the
-// account's time zone. The Message-ID is that of the mail, also when Brevo made it.
+// account's time zone. The Message-ID is the mail's, even if Brevo made it.
 func brevoEvent(o object) Event {
 	e := Event{
 		ProviderMessageID: o.text("message-id"),

@@ -35,8 +35,8 @@ const (
 	fetchesPerMinute = 10
 )
 
-// certificateClient returns the client that fetches certificates. SNS may have a private address: that of an
-// endpoint in the operator's network at Amazon.
+// certificateClient returns the client that fetches certificates. SNS may have a private address: an
+// endpoint's in the operator's network at Amazon.
 func certificateClient(transport http.RoundTripper) *http.Client {
 	client := dialing.New(dialing.Options{AllowPrivate: true}).Client(dialing.HTTP{Environment: true})
 	client.Transport = cmp.Or(transport, client.Transport)
@@ -81,7 +81,7 @@ type certificateCache struct {
 	fetches int
 }
 
-// certificate is what an address has, or why it can't be had.
+// certificate is an address' certificate, or why it isn't available.
 type certificate struct {
 	asked time.Time
 	leaf  *x509.Certificate
@@ -109,7 +109,7 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 	return checkCertificate(one.leaf, now)
 }
 
-// find returns what is kept of an address, unless it is too old.
+// find returns an address' stored certificate, unless it is too old.
 func (c *certificateCache) find(address string, now time.Time) (one certificate, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +121,7 @@ func (c *certificateCache) find(address string, now time.Time) (one certificate,
 	return one, known && now.Sub(one.asked).Abs() < life
 }
 
-// fetch asks an address, and keeps what it answers.
+// fetch asks an address, and keeps the answer.
 func (c *certificateCache) fetch(ctx context.Context, address string, now time.Time) certificate {
 	one, known := c.find(address, now)
 	if known { // since the caller looked
@@ -149,7 +149,7 @@ func (c *certificateCache) fetch(ctx context.Context, address string, now time.T
 }
 
 // compare orders addresses by which to drop first. Failed ones go first, so that invented addresses do not
-// displace those in use; then the oldest.
+// displace addresses in use; then the oldest.
 func (c *certificateCache) compare(a, b string) int {
 	x, y := c.kept[a], c.kept[b]
 	switch {

@@ -14,7 +14,7 @@ var (
 )
 
 // fillCodes takes a missing reply code and enhanced code from the diagnostic. It searches only the beginning:
-// later numbers are ids and counts. If the two codes contradict each other, the enhanced one is dropped.
+// later numbers are ids and counts. If the two codes contradict each other, it drops the enhanced code.
 func (e *Event) fillCodes() {
 	head := e.Diagnostic[:min(len(e.Diagnostic), 80)]
 	if e.SMTPCode < 200 || e.SMTPCode > 599 || e.SMTPCode/100 == 3 {

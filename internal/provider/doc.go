@@ -8,7 +8,7 @@
 // It promises:
 //
 //   - A signature is checked over the received bytes before any content is used. Secrets and codes are
-//     compared in constant time. Several secrets may be valid at once, so that one can be changed without
+//     compared in constant time. Several secrets may be valid together, so that one can be changed without
 //     losing a request.
 //   - If the provider signs a time, a request outside of the window is refused. If the signature does not
 //     cover the body (Mailgun), a token that was used with another event is refused. If the provider signs
@@ -16,8 +16,8 @@
 //   - A broken element does not affect the others of its batch: it is listed in [Batch].Broken. A well-formed
 //     element without use is listed in [Batch].Ignored, under a name of words.tsv, which a metric may use as
 //     a label. A body of another format is an error.
-//   - An element about several recipients becomes one event for each. If the provider names several and does
-//     not say which one it means, Recipient is empty and Candidates lists them: nobody is suppressed by a
+//   - An element about several recipients becomes one event for each. If the provider names several without
+//     saying which one it means, Recipient is empty and Candidates lists them: no one is suppressed by a
 //     guess.
 //   - Each event has a Key that is the same each time the provider repeats the fact, to detect duplicates. An
 //     event of the provider's events API (package apiadmin) has the key that it has in a webhook.
@@ -29,7 +29,7 @@
 // address that confirms an SNS subscription: Read returns that address after checking its host. The caller
 // must verify the request before visiting it.
 //
-// Failures: a request without valid proof is a fault of kind Unauthorized, a wrong body Invalid or TooLarge.
-// A certificate or token store out of reach is Unavailable, so that the provider retries. The text of an
-// error never contains a secret.
+// Failures: a request without valid proof is Unauthorized, a wrong body Invalid or TooLarge. A certificate or
+// token store out of reach is Unavailable, so that the provider retries. The text of an error never contains
+// a secret.
 package provider

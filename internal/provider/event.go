@@ -8,7 +8,7 @@ import (
 // MaxRaw is the greatest size of a Raw event, in bytes of JSON.
 const MaxRaw = 8 << 10
 
-// Kind is what happened to a message, in the words of this package.
+// Kind is what happened to a message, in this package's terms.
 type Kind string
 
 // The kinds of events. Accepted is only a receipt; the others change the state of a message or its recipient.
@@ -17,10 +17,10 @@ const (
 	Accepted     Kind = "accepted"
 	Delivered    Kind = "delivered"    // the recipient's server accepted it
 	Deferred     Kind = "deferred"     // not yet; the provider tries again
-	Bounced      Kind = "bounced"      // the recipient's server refused it for good; see Bounce for the address
+	Bounced      Kind = "bounced"      // the recipient's server refused it permanently; Bounce has the address
 	Dropped      Kind = "dropped"      // the provider did not send it; see Reason
 	Complained   Kind = "complained"   // the recipient marked it as spam
-	Unsubscribed Kind = "unsubscribed" // the recipient wants no more of it
+	Unsubscribed Kind = "unsubscribed" // the recipient rejects further mail
 	Opened       Kind = "opened"       // its pixel was fetched
 	Clicked      Kind = "clicked"      // a link, URL, was followed
 	Other        Kind = "other"        // something else; see Word
@@ -40,10 +40,10 @@ type Reason string
 
 // The reasons. For a Dropped event they are what the provider's own suppression list has about the address.
 const (
-	ReasonInvalid      Reason = "invalid"      // it is no address, or its domain takes no mail
+	ReasonInvalid      Reason = "invalid"      // it isn't an address, or its domain takes no mail
 	ReasonBounced      Reason = "bounced"      // it bounces, or did so before
 	ReasonTimedOut     Reason = "timed_out"    // tried for too long
-	ReasonBlocked      Reason = "blocked"      // refused for who sent it, or what was in it
+	ReasonBlocked      Reason = "blocked"      // refused because of the sender or the content
 	ReasonSpam         Reason = "spam"         // the recipient complained, now or before
 	ReasonUnsubscribed Reason = "unsubscribed" // the recipient unsubscribed, now or before
 	ReasonOther        Reason = "other"        // something else; see Diagnostic
@@ -57,7 +57,7 @@ type Event struct {
 	Reason   Reason `json:"reason,omitempty"`
 	Word     string `json:"reported"` // the provider's own word for it, such as "spamreport"
 
-	// when it happened, UTC, by the provider's clock; zero: none, or no sensible time
+	// when it happened, UTC, by the provider's clock; zero if there is no time, or no sensible one
 	Time time.Time `json:"time,omitzero"`
 
 	// Recipient has its domain in lower case and its local part as the provider wrote it. An invalid address is
@@ -75,14 +75,14 @@ type Event struct {
 	ProviderAlias string `json:"providerAlias,omitempty"`
 	MessageID     string `json:"messageId,omitempty"` // the header Message-ID, in angle brackets
 
-	// the reply of the recipient's server, or else the provider's own words
+	// the reply of the recipient's server, or else the provider's own text
 	Diagnostic string `json:"diagnostic,omitempty"`
 	SMTPCode   int    `json:"smtpCode,omitempty"` // three digits, beginning with 2, 4 or 5
 	Enhanced   string `json:"enhanced,omitempty"` // enhanced status code (RFC 3463), such as "5.1.1"
 
 	URL       string `json:"url,omitempty"` // for Clicked: the link
 	UserAgent string `json:"userAgent,omitempty"`
-	// of the visitor who opened, clicked or unsubscribed; never of a mail server
+	// the visitor's who opened, clicked or unsubscribed; never a mail server's
 	IP  string `json:"ip,omitempty"`
 	Bot bool   `json:"machine,omitempty"` // the provider says that a bot did this: a proxy or a scanner
 
@@ -108,7 +108,7 @@ type Ignored struct {
 	Index int    // place in the body, from 0
 	Name  string // a name of words.tsv: one for each kind that is known and unused, or unknown
 	Word  string // the provider's word, for the log; at most 64 bytes
-	Event Event  // of kind Other, with what could be read; it may name no message
+	Event Event  // an event of kind Other, with what could be read; it may name no message
 }
 
 // Broken is an element that could not be read.

@@ -119,7 +119,7 @@ var fixtureTable = map[string]want{
 	"mandrill/sync_event.json":  {ignored: "list"},
 }
 
-// oracleKinds translates the words of the oracle.
+// oracleKinds translates the oracle's names.
 var oracleKinds = map[string]Kind{
 	"queued": Accepted, "sent": Accepted, "delivered": Delivered, "deferred": Deferred, "bounced": Bounced,
 	"rejected": Dropped, "failed": Dropped,
@@ -200,7 +200,7 @@ func checkOracle(t *testing.T, f fixture, e Event) {
 	if !strings.Contains(ids, "|"+x.MessageID+"|") {
 		t.Errorf("ids of the message %s, the oracle says %q", ids, x.MessageID)
 	}
-	// Mailgun's token is an id of the request: the event has one of its own.
+	// Mailgun's token is an id of the request: the event has its own.
 	if x.EventID != "" && e.EventID != x.EventID && e.EventID != "hTWCTD81RtiDN-..." {
 		t.Errorf("event id %q, the oracle says %q", e.EventID, x.EventID)
 	}

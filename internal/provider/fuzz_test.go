@@ -84,7 +84,7 @@ func FuzzVerify(f *testing.F) {
 	}
 	verifiers := map[Name]*Verifier{}
 	for name, o := range options {
-		o.Window = 20 * 365 * 24 * time.Hour // so that the time is no help
+		o.Window = 20 * 365 * 24 * time.Hour // so that the time doesn't help
 		verifiers[name] = newVerifier(f, name, o)
 	}
 	now = now.AddDate(3, 0, 0).Truncate(time.Second)

@@ -103,7 +103,7 @@ func closing(dec *json.Decoder) error {
 	return nil
 }
 
-// elements returns the elements of a body: those of an array, or a single object.
+// elements returns a body's elements: an array's, or a single object.
 func elements(body []byte) ([]json.RawMessage, error) {
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 || (body[0] != '[' && body[0] != '{') {
@@ -177,7 +177,7 @@ func (o object) objects(key string) []object {
 	return found
 }
 
-// texts returns the strings under a key: those of an array, or a single one.
+// texts returns the strings under a key: an array's, or a single one.
 func (o object) texts(key string) []string {
 	if l, ok := o[key].([]any); ok {
 		var found []string

@@ -75,8 +75,8 @@ func parseParts(body []byte, boundary string) (object, error) {
 	}
 }
 
-// put adds a value to a form. The second value of a name makes a list, so that a signature written twice is
-// no text, and fits nothing.
+// put adds a value to a form. The second value of a name makes a list, so that a signature written twice
+// isn't text, and fits nothing.
 func (o object) put(name, value string) {
 	switch before := o[name].(type) {
 	case nil:
@@ -115,7 +115,7 @@ func mailgunFormEvent(o object) Event {
 		Time:              when(o["timestamp"]),
 		Diagnostic:        o.firstText("error", "notification", "description"),
 		SMTPCode:          code(o["code"]),
-		Enhanced:          o.text("code"), // sometimes it is one of those
+		Enhanced:          o.text("code"), // sometimes it is an enhanced code
 		URL:               o.text("url"),
 		UserAgent:         o.text("user-agent"),
 		IP:                o.text("ip"),

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// mandrillSigner is the key of a webhook: HMAC-SHA1 over the address of the webhook, as it was entered at
-// Mandrill, and the names and values of the form, sorted by name.
+// mandrillSigner is a webhook's key. It makes an HMAC-SHA1 over the webhook's address, as it was entered at
+// Mandrill, and the form's names and values, sorted by name.
 // https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/
 type mandrillSigner []byte
 

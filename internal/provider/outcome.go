@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/internal/textlines"
 )
 
-// outcome is what a provider's name for an event means in this package. The zero outcome is that of an
+// outcome is the meaning of a provider's name for an event in this package. The zero outcome is for an
 // unknown name.
 type outcome struct {
 	kind    Kind

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// postalSigner is the public key of an installation of Postal, also that of its DKIM record. It signs bodies
+// postalSigner is the public key of a Postal installation, which is also in its DKIM record. It signs bodies
 // (RSA, PKCS #1 v1.5): X-Postal-Signature-256 over SHA-256, X-Postal-Signature over SHA-1 for old versions.
 // https://docs.postalserver.io/developer/webhooks
 type postalSigner struct{ public *rsa.PublicKey }
@@ -20,7 +20,7 @@ func postalKey(secret string) (key, error) {
 	if _, record, ok := strings.Cut(secret, "p="); ok {
 		secret, _, _ = strings.Cut(record, ";")
 	}
-	der, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(secret)) // of nothing, no key is parsed
+	der, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(secret)) // an empty secret gives no key
 	parsed, _ := x509.ParsePKIXPublicKey(der)
 	public, ok := parsed.(*rsa.PublicKey)
 	if !ok || public.N.BitLen() < 1024 {

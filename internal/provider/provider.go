@@ -33,14 +33,14 @@ const (
 // entry is one provider of the table.
 type entry struct {
 	name Name
-	// window is the greatest age of a signed time; zero: no time is signed. It covers the provider's retries,
-	// which may repeat the first signature: refusing those would lose the events of an outage.
+	// window is the greatest age of a signed time; zero means that no time is signed. It covers the provider's
+	// retries, which may repeat the first signature: refusing them would lose the events of an outage.
 	window time.Duration
 	key    func(secret string) (key, error)
 	read   func(*reading, Request) error
 }
 
-// table lists the providers. A new provider is a line here and a file of its own.
+// table lists the providers. To add a provider, add a line here and its own file.
 func table() []entry {
 	return []entry{
 		{SES, 75 * time.Minute, topicKey, readSES},                  // SNS retries for an hour at most
@@ -50,10 +50,10 @@ func table() []entry {
 		{Mailjet, 0, sharedKey, each(mailjetFact)},                  // signs nothing
 		{SparkPost, 0, sharedKey, each(sparkpostFact)},              // signs nothing
 		{Brevo, 0, sharedKey, each(brevoFact)},                      // signs nothing
-		{Resend, 5 * time.Minute, standardKey, readResend},          // signs each retry anew
+		{Resend, 5 * time.Minute, standardKey, readResend},          // signs each retry again
 		{Postal, 0, postalKey, each(postalFact)},                    // signs no time
 		{Mandrill, 0, mandrillKey, readMandrill},                    // signs no time
-		// Standard Webhooks asks to sign each retry anew
+		// Standard Webhooks asks to sign each retry again
 		{Generic, 5 * time.Minute, genericKey, readGeneric},
 	}
 }
@@ -76,21 +76,21 @@ func lookup(name Name) (entry, error) {
 	return entry{}, fault.New(fault.NotFound, "ProviderUnknown", "There is no mail provider of this name")
 }
 
-// Request is what came in over HTTP.
+// Request is a received HTTP request.
 type Request struct {
 	Header http.Header
-	Query  url.Values // for a shared secret in the address; nil: none
+	Query  url.Values // for a shared secret in the address; nil if none
 	Body   []byte     // as it came, unchanged
 
-	Addresses []string // where the provider may have been told to post; Mandrill signs that
+	Addresses []string // where the provider may have been configured to post; Mandrill signs that
 
 	KeepRaw bool // events have Raw
 }
 
-// Options are what a Verifier checks requests with.
+// Options are what a Verifier needs to check requests.
 type Options struct {
 	// Secrets are what the provider signs with or sends. Any of them is accepted, so an old one can stay while a
-	// new one is introduced. At least one is needed. What a secret is depends on the provider:
+	// new one is introduced. At least one is needed. The form of a secret depends on the provider:
 	//
 	//   - SES: the ARN of an accepted SNS topic. An Amazon signature alone proves only that the sender has a
 	//     topic.
@@ -104,17 +104,17 @@ type Options struct {
 	//     basic authentication.
 	Secrets []string
 
-	Window time.Duration // greatest age of a signed time; zero: long enough for the provider's retries
+	Window time.Duration // greatest age of a signed time; zero is long enough for the provider's retries
 
-	// Transport fetches SNS certificates, for SES only; nil: any address but those never dialed, through the
-	// proxy of the environment
+	// Transport fetches SNS certificates, for SES only. If nil, it reaches any address except the ones that are
+	// never dialed, through the proxy of the environment
 	Transport http.RoundTripper
 	// Bind binds a single-use token to the digest of an event until the given time, and returns the digest of
-	// the first call. The same event again is no replay: our answer was lost. Needed for Mailgun.
+	// the first call. The same event again isn't a replay: our answer was lost. Needed for Mailgun.
 	Bind func(ctx context.Context, token, digest string, until time.Time) (bound string, err error)
 }
 
-// Verifier checks that requests are those of one provider. It is safe for concurrent use.
+// Verifier checks that requests come from one provider. It is safe for concurrent use.
 type Verifier struct {
 	keys   []key
 	window time.Duration
@@ -162,10 +162,10 @@ func New(name Name, o Options) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify returns nil if the request is the provider's. Otherwise it returns a fault of kind Unauthorized with
-// one of the codes SignatureMissing, SignatureMismatch, SignatureStale, TokenReused, TopicUnknown,
-// CertificateRefused. A body beyond MaxBody is TooLarge. If a certificate or the token store is out of reach,
-// the fault is Unavailable.
+// Verify returns nil if the request is the provider's. Otherwise it returns Unauthorized with one of the
+// codes SignatureMissing, SignatureMismatch, SignatureStale, TokenReused, TopicUnknown, CertificateRefused.
+// It returns TooLarge for a body beyond MaxBody, and Unavailable if a certificate or the token store is out
+// of reach.
 func (v *Verifier) Verify(ctx context.Context, r Request, now time.Time) error {
 	if len(r.Body) > MaxBody {
 		return tooLarge()
@@ -184,8 +184,8 @@ func (v *Verifier) Verify(ctx context.Context, r Request, now time.Time) error {
 	return first
 }
 
-// notMeant reports whether err is that of a key that does not fit at all. A key that fits and refuses, for
-// the age say, gives a better error.
+// notMeant reports whether err is a key's that does not fit at all. A key that fits and refuses, for example
+// because of the age, gives a better error.
 func notMeant(err error) bool {
 	switch fault.CodeOf(err) {
 	case codeMissing, codeMismatch, codeTopic:
@@ -194,8 +194,8 @@ func notMeant(err error) bool {
 	return false
 }
 
-// Read returns the events of a body. After an error, the body is not of this provider or too large, and none
-// of it may be used. Of the header it reads Content-Type and the id of Standard Webhooks.
+// Read returns the events of a body. After an error, the body is not this provider's or too large, and must
+// not be used at all. From the header it reads Content-Type and the id of Standard Webhooks.
 func Read(name Name, r Request) (Batch, error) {
 	e, err := lookup(name)
 	if err != nil {

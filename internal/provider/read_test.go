@@ -294,7 +294,7 @@ func TestSESBounceNamesWhoBounced(t *testing.T) {
 	}
 }
 
-// Of several recipients nobody can say who opened, and nobody is to be suppressed by a guess.
+// If there are several recipients, it is unknown who opened, and no one may be suppressed by a guess.
 func TestSeveralRecipientsAreCandidates(t *testing.T) {
 	for name, body := range map[Name]string{
 		SES:     sns(t, `{"eventType":"Open","mail":{"destination":["a@example.com","b@example.com"]}}`),

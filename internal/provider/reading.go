@@ -14,12 +14,12 @@ type reading struct {
 	provider Name
 	keepRaw  bool
 	batch    Batch
-	index    int // of the element at hand
+	index    int // the current element's
 }
 
 // fact is the content of an element: its events, or the name under which it is ignored.
 type fact struct {
-	events  []Event // of an ignored element at most one, with what it says of its message
+	events  []Event // an ignored element has at most one, with its data about its message
 	ignored string  // its name, as in Ignored
 	word    string  // the provider's word
 }
@@ -68,8 +68,8 @@ func each(read func(object) (fact, error)) func(*reading, Request) error {
 	return func(r *reading, q Request) error { return r.each(q.Body, read) }
 }
 
-// each reads the elements of a body. Broken elements are skipped. A body of which all elements are broken is
-// no error, because it was signed.
+// each reads the elements of a body. Broken elements are skipped. If all elements are broken, that isn't an
+// error, because the body was signed.
 func (r *reading) each(body []byte, read func(object) (fact, error)) error {
 	all, err := elements(body)
 	if err != nil {
@@ -118,8 +118,8 @@ func (r *reading) broken(err error) {
 		r.index, r.provider, err)})
 }
 
-// finish bounds and cleans the fields of an event, takes missing codes from the diagnostic, and makes a Key
-// if the provider has no usable id. nth is the number of the event in its element.
+// finish bounds and cleans the fields of an event, and takes missing codes from the diagnostic. It makes a
+// Key if the provider has no usable id. nth is the number of the event in its element.
 func (r *reading) finish(e Event, o object, nth int) Event {
 	e.Provider = r.provider
 	e.Word = clean(e.Word, 64)
@@ -161,8 +161,8 @@ func (r *reading) finish(e Event, o object, nth int) Event {
 	return e
 }
 
-// once reports whether an event is known by its message and recipient: it happens once to both, and the
-// provider has no id of it that its webhooks and its events API share.
+// once reports whether an event is identified by its message and recipient. That requires that it happens
+// once to both, and that the provider's webhooks and events API share no id for it.
 func (e *Event) once() bool {
 	switch e.Provider {
 	case SendGrid, Mailjet, Brevo, Resend, Mandrill:

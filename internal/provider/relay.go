@@ -10,7 +10,7 @@ var relayHosts = []struct {
 	begins, ends string
 	name         Name
 }{
-	{"email-smtp", ".amazonaws.com", SES}, // of a region; Amazon has many other hosts in that domain
+	{"email-smtp", ".amazonaws.com", SES}, // a region's; Amazon has many other hosts in that domain
 	{"email-smtp", ".amazonaws.com.cn", SES},
 	{"", ".sendgrid.net", SendGrid},
 	{"", ".mailgun.org", Mailgun},
@@ -47,9 +47,9 @@ var (
 )
 
 // AnsweredID returns the provider's id of a message from its reply to the end of the data, with or without
-// the reply code, or "" if there is no id that its webhooks use. Mailgun's reply has no id: its webhooks have
-// the Message-ID. Postmark's reply has a queue id that its webhooks do not have: they have what [Echo]
-// attaches.
+// the reply code. It returns "" if there is no id that its webhooks use. Mailgun's reply has no id: its
+// webhooks have the Message-ID. Postmark's reply has a queue id that its webhooks do not have: they have what
+// [Echo] attaches.
 func AnsweredID(n Name, reply string) string {
 	reply = strings.TrimSpace(reply)
 	if len(reply) > 1000 {

@@ -70,8 +70,7 @@ func sesFact(o, envelope object) (fact, error) {
 	return unknown(word, sesEvent(o, envelope, "", Other))
 }
 
-// sesEvent reads the fields of all events. The time is that of the event's section, or else that of the
-// envelope.
+// sesEvent reads the fields of all events. The time is the event section's, or else the envelope's.
 func sesEvent(o, envelope object, section string, kind Kind) Event {
 	m := o.object("mail")
 	e := Event{

@@ -103,7 +103,7 @@ func formRequest(t testing.TB, payload []byte) Request {
 		Body: []byte(form.Encode())}
 }
 
-// readOne reads a body that tells of one event.
+// readOne reads a body with one event.
 func readOne(t testing.TB, name Name, body string) Event {
 	t.Helper()
 	b, err := Read(name, request(name, body))

@@ -55,7 +55,7 @@ func (s shared) verify(_ context.Context, _ *Verifier, r *incoming, _ time.Time)
 	return nil
 }
 
-// offers lists the possible secrets of a request. Of a repeated header only the first counts.
+// offers lists the possible secrets of a request. If a header is repeated, only the first counts.
 func offers(r Request) []string {
 	var found []string
 	add := func(s string) {

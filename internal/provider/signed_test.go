@@ -75,7 +75,7 @@ func TestPostalSignature(t *testing.T) {
 	}
 }
 
-// TestMandrillSignature: Mandrill signs the address that it was told and the fields of the form.
+// TestMandrillSignature: Mandrill signs the configured address and the fields of the form.
 func TestMandrillSignature(t *testing.T) {
 	const key, address = "a-key-of-good-length", "https://mail.example.com/webhooks/provider/mandrill?a=1"
 	form := url.Values{"mandrill_events": {`[{"event":"send"}]`}, "extra": {"1"}}

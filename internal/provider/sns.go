@@ -85,7 +85,7 @@ func snsVerify(public *rsa.PublicKey, version, signed string, signature []byte) 
 }
 
 // snsSigned returns the text that SNS signs: names and values of certain fields, each with a line feed,
-// sorted by name. Subject is optional. ok is false if a field is no string.
+// sorted by name. Subject is optional. ok is false if a field isn't a string.
 func snsSigned(o object) (string, bool) {
 	names := []string{"Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"}
 	switch o.text("Type") {

@@ -197,11 +197,11 @@ func TestStandardWebhooks(t *testing.T) {
 	}
 	checkVerify(t, newVerifier(t, Resend, Options{Secrets: []string{other}}), genuine, signed, codeMismatch)
 	checkVerify(t, newVerifier(t, Resend, Options{Secrets: []string{other, x.Secret}}), genuine, signed, "")
-	// a public key is no secret, nor the other way
+	// a public key isn't a secret, nor the other way round
 	checkVerify(t, newVerifier(t, Generic, Options{Secrets: []string{x.Secret}}), edwards, signed, codeMismatch)
 	for _, bad := range y.Invalid[1:] {
 		if strings.HasPrefix(bad, "whpk_") {
-			continue // of signing keys that is invalid; we check, and take it
+			continue // a signing key like that is invalid; we check, and take it
 		}
 		if _, err := New(Resend, Options{Secrets: []string{bad}}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("secret %q: %v; want invalid", bad, err)
@@ -352,7 +352,7 @@ func TestSharedSecrets(t *testing.T) {
 	}
 }
 
-// What a provider signs can't be replaced by knowing the secret's name: a token in the address is no
+// What a provider signs can't be replaced by knowing the secret's name: a token in the address isn't a
 // signature.
 func TestSignersTakeNoSharedSecret(t *testing.T) {
 	_, key, _ := sendgridGenuine(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Ack is asynq's acknowledgement of a task, as a part of a script that has Lua among its preludes: the result
-// of a handler and the end of its task are then written together.
+// Ack is asynq's acknowledgement of a task, as a part of a script that has Lua among its preludes. The
+// handler's result and the end of its task are then written together.
 type Ack struct {
 	Lua    string   // the function acknowledge(KEYS, ARGV), which is asynq's own script
 	Keys   []string // its KEYS
@@ -49,9 +49,9 @@ type runKey struct{}
 type run struct {
 	begun   any // by the pool's Take
 	acks    *ackClient
-	key     string          // of the task
+	key     string          // the task's
 	task    context.Context // asynq's, which ends with the task
-	verdict chan error      // what asynq is told
+	verdict chan error      // asynq's verdict
 	asked   chan call       // the acknowledgement that asynq wants to make
 	ended   chan struct{}   // closed when the handler has returned
 	written bool            // by the handler
@@ -70,7 +70,7 @@ func (r *run) end(verdict error) {
 	r.verdict <- verdict
 }
 
-// runOf returns the handler that asked for the acknowledgement which asynq is about to make; nil: none.
+// runOf returns the handler that asked for the acknowledgement which asynq is about to make; nil if none.
 func (c *ackClient) runOf(ctx context.Context, keys []string) *run {
 	if _, isAck := ctx.Deadline(); !isAck {
 		return nil
@@ -83,8 +83,8 @@ func (c *ackClient) runOf(ctx context.Context, keys []string) *run {
 	return nil
 }
 
-// await gives an acknowledgement to the handler, waits until it has returned, and answers asynq. nil: the
-// handler did not write it.
+// await gives an acknowledgement to the handler, waits until it has returned, and answers asynq. It returns
+// nil if the handler did not write it.
 func (r *run) await(ctx context.Context, k call) *redis.Cmd {
 	select {
 	case r.asked <- k:

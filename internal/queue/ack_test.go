@@ -80,7 +80,7 @@ func (b bench) left(t *testing.T) map[string]any {
 }
 
 // TestAnAcknowledgementInAScript: a handler that writes the acknowledgement itself leaves what asynq would
-// have left, and asynq makes no call of its own.
+// have left, and asynq makes no call itself.
 func TestAnAcknowledgementInAScript(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -11,21 +11,21 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// ackClient is the Redis client given to asynq's servers. It repairs their acknowledgements, the script
-// calls that record the result of a task. asynq 0.26 repeats a failed one every five seconds, but under a
-// context that it has cancelled itself. So no repetition can succeed, the lease runs out, and a minute
-// later the finished task runs again.
-// An acknowledgement is recognized by its context: only it has a deadline, the end of the lease.
+// ackClient is the Redis client given to asynq's servers. It repairs their acknowledgements, the script calls
+// that record the result of a task. asynq 0.26 repeats a failed one every five seconds, but under a context
+// that it has cancelled itself. So no repetition can succeed, the lease runs out, and a minute later the
+// finished task runs again. An acknowledgement is recognized by its context: only it has a deadline, the end
+// of the lease.
 type ackClient struct {
 	redis.UniversalClient
 	scripts redisdb.Evaler        // runs them
 	topics  redis.UniversalClient // for subscriptions
 	empty   *emptyQueues          // answers polls
-	giveUp  <-chan struct{}       // closed when the grace of a stop is over: repetitions end
+	giveUp  <-chan struct{}       // closed when the grace of a stop ends: repetitions end
 	log     *slog.Logger
 	begun   sync.Map // what Pool.Take began, by the key of its task, until the handler is called
 	runs    sync.Map // *run by the key of its task: handlers that called Acknowledge
-	sources          // of acknowledgements, as functions
+	sources          // acknowledgements, as functions
 }
 
 // Subscribe subscribes asynq to the cancellation of tasks.

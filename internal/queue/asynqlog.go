@@ -12,7 +12,7 @@ import (
 // loop of each asynq server reports it several times a second.
 const logEvery = 10 * time.Second
 
-// asynqLog forwards the log lines of all asynq servers of a Server to slog. It never ends the process, not
+// asynqLog forwards the log lines of all of a Server's asynq servers to slog. It never ends the process, not
 // even for asynq's Fatal.
 type asynqLog struct {
 	log *slog.Logger

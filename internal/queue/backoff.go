@@ -8,11 +8,11 @@ import (
 
 // Backoff is the wait between attempts. Its zero value waits 10 s, 20 s, 40 s and so on, without jitter.
 type Backoff struct {
-	Base   time.Duration // before attempt n it waits Base × Factor^(n-1); zero: 5 s
-	Factor float64       // zero: 2; below 1 counts as 1
-	// the share of the delay by which it varies either way, 0.2 being ±20 %; zero: none; at most 1
+	Base   time.Duration // before attempt n it waits Base × Factor^(n-1); defaults to 5 s
+	Factor float64       // defaults to 2; below 1 counts as 1
+	// the share of the delay by which it varies either way, 0.2 being ±20 %; defaults to none; at most 1
 	Jitter float64
-	Max    time.Duration // no delay is longer, jitter included; zero: no limit
+	Max    time.Duration // no delay is longer, jitter included; zero for no limit
 	// Schedule lists the delays instead of Base and Factor: the first before attempt 2; the last one
 	// repeats.
 	Schedule []time.Duration

@@ -20,21 +20,21 @@ const (
 
 const (
 	serversKey = "asynq:servers" // ZSET of the keys of servers
-	workersKey = "asynq:workers" // ZSET of the keys of what they work on
+	workersKey = "asynq:workers" // ZSET of the keys of servers' current work
 )
 
-// beats are what one asynq server writes about itself. Only its heartbeat uses them.
+// beats are an asynq server's reports about itself. Only its heartbeat uses them.
 type beats struct {
-	listed map[string]redis.Z // what is to be added to the sets
-	idle   time.Time          // when it last wrote that it has no tasks; zero: it had some since
+	listed map[string]redis.Z // members to add to the sets
+	idle   time.Time          // when it last wrote that it has no tasks; zero if it had some since
 }
 
-// isBeat reports whether asynq writes that a server is there, and what it works on.
+// isBeat reports whether asynq writes that a server is alive, and its current work.
 func isBeat(keys []string, args []any) bool {
 	return len(keys) == 2 && strings.HasPrefix(keys[0], serversKey+":") && len(args) >= 2
 }
 
-// ZAdd adds to a sorted set for asynq. Those of servers wait for the script that follows.
+// ZAdd adds to a sorted set for asynq. Sets of servers wait for the script that follows.
 func (c *pollingClient) ZAdd(ctx context.Context, key string, members ...redis.Z) *redis.IntCmd {
 	if (key != serversKey && key != workersKey) || len(members) != 1 {
 		return c.ackClient.ZAdd(ctx, key, members...)
@@ -46,8 +46,8 @@ func (c *pollingClient) ZAdd(ctx context.Context, key string, members ...redis.Z
 	return redis.NewIntResult(1, nil)
 }
 
-// beat writes that a server is there. call is asynq's script. Its arguments are the seconds that it holds,
-// the server, and what it works on.
+// beat writes that a server is alive. call is asynq's script. Its arguments are the seconds that it holds,
+// the server, and its current work.
 func (c *pollingClient) beat(ctx context.Context, keys []string, args []any,
 	call func() *redis.Cmd) *redis.Cmd {
 	if len(args) > 2 {
@@ -95,7 +95,7 @@ func (quietHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return next
 }
 
-// quietConn leaves out most pings. They only tell that the connection can still be written to; nobody waits
+// quietConn leaves out most pings. They only show that the connection can still be written to; nothing waits
 // for their answer.
 type quietConn struct {
 	net.Conn

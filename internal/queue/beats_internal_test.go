@@ -78,7 +78,7 @@ func TestAnIdleServerBeatsSeldom(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsArePingedSeldom: of two pings in a row none is sent, and one after pingEvery.
+// TestSubscriptionsArePingedSeldom: a second ping in a row is not sent, and one after pingEvery is.
 func TestSubscriptionsArePingedSeldom(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()

@@ -30,8 +30,8 @@ func (c *Control) ArchiveAll(ctx context.Context, queue string, from State, befo
 	return c.moveAll(ctx, queue, from, toArchived, before)
 }
 
-// moveAll goes through a state from its oldest end. It visits no more tasks than were there at first, so
-// newer tasks that return to the state meanwhile are not reached.
+// moveAll goes through a state from its oldest end. It visits no more tasks than were there at first, so it
+// doesn't reach newer tasks that return to the state while it runs.
 func (c *Control) moveAll(ctx context.Context, queue string, from State, to target, before Before) (moved int,
 	err error) {
 	if from == Active || string(from) == string(to) {

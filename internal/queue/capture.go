@@ -7,10 +7,9 @@ import (
 )
 
 // capture is the Redis client given to asynq's producer. It sends nothing. It records the one script call
-// that makes an enqueue, so that many of them go to Redis in one pipeline, or together with other writes.
-// asynq itself has no batches.
-// It depends on asynq making one script call for each enqueue, and on nothing in the script.
-// TestCaptureSeesOneScriptCall checks that.
+// that makes an enqueue, so that many of them go to Redis in one pipeline, or together with other writes,
+// because asynq has no batches. It depends on asynq making one script call for each enqueue, and on nothing
+// in the script. TestCaptureSeesOneScriptCall checks that.
 type capture struct {
 	redis.UniversalClient
 	sources

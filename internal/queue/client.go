@@ -16,9 +16,9 @@ import (
 
 // Options are the settings of a Client. The zero value works.
 type Options struct {
-	// Keep returns how many completed tasks of a queue stay visible, for keepFor at most. It is called for
-	// every task, so it must not do I/O. Servers remove the oldest and should be given the same function.
-	// Nil: none stay.
+	// Keep returns how many completed tasks of a queue stay visible, for keepFor at most. It is called for every
+	// task, so it must not do I/O. Servers remove the oldest and should be given the same function. If nil, none
+	// stay.
 	Keep func(queue string) int
 }
 
@@ -37,7 +37,7 @@ type Client struct {
 	redis      redis.UniversalClient
 	capture    *capture
 	producer   *asynq.Client
-	options    []asynq.Option // those that all tasks share
+	options    []asynq.Option // shared by all tasks
 	keep       func(queue string) int
 	forms      sync.Map     // Form by formKey
 	registered atomic.Int64 // when Enqueue last registered queues, in Unix seconds
@@ -99,12 +99,12 @@ func (c *Client) Enqueue(ctx context.Context, tasks ...Task) []error {
 // Step is the enqueueing of one task, as a part of a script that has [StepLua] among its preludes: the record
 // and its task are then written together.
 type Step struct {
-	Name   string    // of the function in StepLua
+	Name   string    // the function's in StepLua
 	Keys   [2]string // its KEYS
 	Values [3]string // its ARGV
 }
 
-// Step returns the enqueueing of a task. The error is that of a task that cannot be enqueued at all.
+// Step returns the enqueueing of a task. It returns an error if the task cannot be enqueued at all.
 func (c *Client) Step(ctx context.Context, t Task) (Step, error) {
 	k, err := c.compose(ctx, t)
 	if err != nil {
@@ -122,15 +122,15 @@ func (c *Client) Step(ctx context.Context, t Task) (Step, error) {
 // preludes. Its function enqueue_form enqueues a task that is due and whose ID only the script knows. Its
 // arguments are the fields of a Form, in order, as one table, and the ID.
 type Form struct {
-	Tasks, Prefix string // the key of the queue, and the beginning of that of a task
-	Head, Tail    string // of a task as asynq stores it, before and after its ID and the length of that
+	Tasks, Prefix string // the queue's key, and the beginning of a task's
+	Head, Tail    string // a task as asynq stores it, before and after its ID and the ID's length
 	Now           string
 }
 
 // formID stands for the ID in the making of a form.
 const formID = "the-id-of-the-task"
 
-// Form returns the form of the tasks of a type in a queue.
+// Form returns the form of a type's tasks in a queue.
 func (c *Client) Form(ctx context.Context, queue, typ string) (Form, error) {
 	key := formKey{queue, typ, c.keep(queue) > 0}
 	known, ok := c.forms.Load(key)

@@ -18,7 +18,7 @@ const (
 	Active    State = "active"    // with a worker
 	Scheduled State = "scheduled" // waits for its first time
 	Retrying  State = "retry"     // waits to be tried again
-	Archived  State = "archived"  // failed for good
+	Archived  State = "archived"  // failed permanently
 	Completed State = "completed" // done, and kept for a while
 )
 
@@ -43,9 +43,9 @@ func (c *Control) Register(ctx context.Context, queues ...string) error {
 	return register(ctx, c.redis, queues)
 }
 
-// Pause stops workers from taking tasks off the queues. Tasks already with a worker are finished; due tasks
-// wait. Pausing a paused queue changes nothing. asynq's key of the pause is the only record of it, so asynq's
-// own tools see a pause made here, and one made with them is seen here.
+// Pause stops workers from taking tasks off the queues. Workers finish their tasks; due tasks wait. Pausing a
+// paused queue changes nothing. asynq's key of the pause is the only record, so asynq's own tools and this
+// package see each other's pauses.
 func (c *Control) Pause(ctx context.Context, now time.Time, queues ...string) error {
 	// The value is what asynq writes; asynq only checks whether the key exists.
 	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -94,7 +94,7 @@ func (c *Control) Paused(ctx context.Context, queues ...string) (map[string]time
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) { // Nil: a queue is not paused
+	if err != nil && !errors.Is(err, redis.Nil) { // Nil means that a queue is not paused
 		return nil, fmt.Errorf("ask which of the queues %v are paused: %w", queues, err)
 	}
 	paused := make(map[string]time.Time, len(queues))

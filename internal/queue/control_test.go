@@ -53,7 +53,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Where no server runs, nothing brings up the tasks whose time comes: they wait all the same.
+// If no server runs, due tasks aren't moved to waiting, but count as waiting anyway.
 func TestLatencyOfTasksThatNobodyBringsUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -250,7 +250,7 @@ func TestDeleteAllTakesFromTheMiddle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	skipped := len(left) - len(want) // what slid under the walk when the worker took others
+	skipped := len(left) - len(want) // tasks that the scan missed when the worker took others
 	if missing := slices.DeleteFunc(slices.Clone(want), func(id string) bool {
 		return slices.Contains(left, id)
 	}); len(missing) > 0 {

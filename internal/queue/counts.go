@@ -17,18 +17,18 @@ type Counts struct {
 	Active    int // with a worker
 	Scheduled int // waiting for their first time
 	Retrying  int // waiting to be tried again
-	Archived  int // failed for good; at most 9,999 are kept
+	Archived  int // failed permanently; at most 9,999 are kept
 	Completed int // done, and kept for a while
 	Paused    bool
 	PausedAt  time.Time // when the pause began; zero when it is not paused, or when that is not known
-	// Latency is how long the oldest runnable task has been waiting: for a worker, or, if no server runs to
-	// move it to waiting, since it was due. Zero if there is none or it is unknown.
+	// Latency is how long the oldest runnable task has been waiting for a worker, or since it was due, if no
+	// server runs to move it to waiting. Zero if there is none or it is unknown.
 	Latency time.Duration
 	// ProcessedTotal counts the tasks done, dropped, buried or retried in the life of the queue.
 	// FailedTotal counts those buried or retried. NotNow counts in neither.
 	ProcessedTotal, FailedTotal int
-	// PerMinute is how many tasks were done, dropped, buried or retried per minute lately, by all processes;
-	// nil: this process has not counted for long enough.
+	// PerMinute is how many tasks were done, dropped, buried or retried per minute lately, by all processes. It
+	// is nil until this process has counted for long enough.
 	PerMinute *float64
 }
 

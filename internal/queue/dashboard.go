@@ -30,22 +30,22 @@ type DashboardOptions struct {
 	// Path is where the dashboard is mounted, as the browser sees it, such as "/admin/queues"; empty: "/".
 	// Requests have their whole path, without prefix stripping.
 	Path string
-	// Queues that actions may change; empty: Names().
+	// Queues that actions may change; defaults to Names().
 	Queues []string
-	// Payload formats a task's payload for display, and omits or masks what an operator must not see. Nil:
+	// Payload formats a task's payload for display, and omits or masks what an operator must not see. If nil,
 	// only its size is shown.
 	Payload func(taskType string, payload []byte) string
 	// ReadOnly refuses every action and hides the buttons.
 	ReadOnly bool
-	// Before is called before each action, so that the records of the tasks stay consistent; nil: no call.
-	// It gets at most a hundred ids of tasks that the operator saw in the state from. It returns one error
-	// for each, or nil for none. A task with an error is not changed, and the operator sees the error.
-	// Before may delete or move the tasks itself: a missing one counts as done.
+	// Before is called before each action, so that the records of the tasks stay consistent. Optional. It gets
+	// at most a hundred ids of tasks that the operator saw in the state from. It returns one error for each, or
+	// nil for none. A task with an error is not changed, and the operator sees the error. Before may delete or
+	// move the tasks itself: a missing one counts as done.
 	Before func(ctx context.Context, a Action, queue string, from State, ids []string) []error
-	// SetPaused pauses or resumes a queue, which may be a part of a larger one; nil: that queue alone. The
-	// operator sees its error.
+	// SetPaused pauses or resumes a queue, which may be a part of a larger one; nil does it for that queue
+	// alone. The operator sees its error.
 	SetPaused func(ctx context.Context, queue string, paused bool) error
-	Logger    *slog.Logger // nil: discard
+	Logger    *slog.Logger // nil to discard
 }
 
 // Dashboard serves asynqmon's pages and its API. It replaces asynqmon's actions on tasks and queues. Those on
@@ -142,9 +142,9 @@ func (d *Dashboard) serveAction(w http.ResponseWriter, r *http.Request, inside s
 	d.actions.ServeHTTP(w, inner)
 }
 
-// actionPath puts the verb of asynqmon's paths into a segment of its own, for the router: "/x/t.1:run"
-// becomes "/x/t.1/do/run". The verb follows the last colon. Task ids may contain colons too, and the path
-// that deletes one task has no verb.
+// actionPath puts the verb of asynqmon's paths into a separate segment, for the router: "/x/t.1:run" becomes
+// "/x/t.1/do/run". The verb follows the last colon. Task ids may contain colons too, and the path that
+// deletes one task has no verb.
 func actionPath(method, inside string) string {
 	i := strings.LastIndexByte(inside, ':')
 	if i < 0 {
@@ -219,7 +219,7 @@ type refusal struct {
 func (e *refusal) Error() string { return e.sentence }
 
 // refuseQueueDeletion refuses DELETE of a queue. asynq would leave its completed tasks, pause and counters
-// behind, workers would continue to use it unseen, and every message waiting in it would be stranded.
+// behind. Workers would continue to use it unseen, and every message waiting in it would be stranded.
 func refuseQueueDeletion(http.ResponseWriter, *http.Request, string) error {
 	return &refusal{http.StatusForbidden,
 		"Queues cannot be deleted: Postroom's workers depend on them. Delete their tasks instead."}

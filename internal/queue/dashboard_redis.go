@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// monConnections returns asynqmon its connections. asynqmon asks twice: first for the one whose facts it
-// shows, which it must recognize by its type, then for the one it reads queues with.
+// monConnections returns asynqmon its connections. asynqmon asks twice: first for the connection that it
+// describes, and must recognize by its type, then for the one it reads queues with.
 type monConnections struct {
 	client redis.UniversalClient
 	asked  bool
@@ -23,8 +23,8 @@ func (m *monConnections) MakeRedisClient() any {
 	return tolerant{m.client}
 }
 
-// tolerant is a connection on which asynq's statistics work despite a task without a hash. asynq's own
-// memory estimate fails on such a task, and with it the page of every queue.
+// tolerant is a connection on which asynq's statistics work despite a task without a hash. Such a task would
+// make asynq's own memory estimate fail, and with it the page of every queue.
 type tolerant struct{ redis.UniversalClient }
 
 // EvalSha runs a script for asynq, and replaces the memory estimate by our own.

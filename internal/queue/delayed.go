@@ -9,16 +9,16 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// delayedFresh is how long it counts that a task waits for its time.
+// delayedFresh is how long an answer counts that a task waits for its time.
 const delayedFresh = 100 * time.Millisecond
 
 // delayedSets remembers whether any task of a Server's queues waits for its time. Each asynq server asks for
-// each of its queues, and twice, every half a second. While there is none, nobody asks until look finds one.
-// It is safe for concurrent use.
+// each of its queues, and twice, every half a second. While there is none, they don't ask until look finds
+// one. It is safe for concurrent use.
 type delayedSets struct {
 	looks *redisdb.Looks
 	mu    sync.Mutex
-	keys  []string // of the sets
+	keys  []string // the sets'
 	asked time.Time
 	none  bool
 }

@@ -33,7 +33,7 @@ func TestDelayedSets(t *testing.T) {
 	}
 }
 
-// TestForward recognizes asynq's call by its keys, which are those of version 0.26.
+// TestForward recognizes asynq's call by its keys, as in version 0.26.
 func TestForward(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -12,8 +12,8 @@
 //   - a handler that has returned is not run again because of a short Redis failure during the
 //     acknowledgement;
 //   - a task whose worker was killed runs again within ten seconds, without counting as a retry;
-//   - it never blocks Redis for more than a few milliseconds, however long the queues are, except to take a
-//     task by name out of the middle of a long waiting list (10 ms in half a million);
+//   - it never blocks Redis for more than a few milliseconds, however long the queues are. The exception is
+//     taking a task by name out of the middle of a long waiting list (10 ms in half a million);
 //   - the error texts in the dashboard never contain the address of a recipient.
 //
 // It never decides whether, when or how often to retry. The handler's [Verdict] does.

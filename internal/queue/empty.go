@@ -13,9 +13,9 @@ import (
 )
 
 // asynq polls: each of its servers asks each of its queues for a task every few milliseconds. That cost an
-// idle process a tenth of a core, and a task half an interval. So whatever adds a task to an empty queue
+// idle process a tenth of a core, and a task half an interval. So code that adds a task to an empty queue
 // announces it on wakeTopic, and a server whose queues are known to be empty waits here for an announcement,
-// inside its poll. Announcements may be lost, so the process looks every lookEvery whether any of the lists
+// inside its poll. Announcements may be lost. So the process looks every lookEvery whether any of the lists
 // exists, and asks for tasks at least every askEvery.
 const (
 	wakeTopic = "asynq:wake" // pub/sub channel of the pending lists that got a task
@@ -51,8 +51,8 @@ func announce(ctx context.Context, c redis.UniversalClient, queue string) {
 
 func isPending(key string) bool { return strings.HasSuffix(key, "}:"+string(Waiting)) }
 
-// emptyQueues remembers which queues have no task to take, and keeps the polls of these waiting. It is safe
-// for concurrent use.
+// emptyQueues remembers which queues have no task to take, and keeps their polls waiting. It is safe for
+// concurrent use.
 type emptyQueues struct {
 	stopped  <-chan struct{} // closed: no poll waits any more
 	askEvery time.Duration   // how long it counts that a pending list was empty
@@ -63,7 +63,7 @@ type emptyQueues struct {
 	pools []*pollers
 }
 
-// knownQueue is what is known of a pending list.
+// knownQueue is the last known state of a pending list.
 type knownQueue struct {
 	changes int       // announcements
 	empty   bool      // Redis answered that there is nothing, and no announcement came since
@@ -93,7 +93,7 @@ func (e *emptyQueues) pollers(p Pool) *pollers {
 	return servers
 }
 
-// get returns what is known of a key. The caller holds the lock.
+// get returns the last known state of a key. The caller holds the lock.
 func (e *emptyQueues) get(key string) *knownQueue {
 	if e.known[key] == nil {
 		e.known[key] = &knownQueue{}
@@ -108,7 +108,7 @@ func (e *emptyQueues) isEmpty(key string, now time.Time) bool {
 	return e.hears && q.empty && now.Sub(q.asked) < e.askEvery
 }
 
-// wake notes an announcement, and has one server of each pool of the queue ask for the task.
+// wake notes an announcement, and has one server in each of the queue's pools ask for the task.
 func (e *emptyQueues) wake(key string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,7 +183,7 @@ func (e *emptyQueues) take(p *pollers, key string, call func() (cmd *redis.Cmd, 
 		if !e.isEmpty(key, now) {
 			q := e.get(key)
 			changes := q.changes
-			q.asked = now // of several servers whose wait ends at once, one asks
+			q.asked = now // if several servers' waits end together, one asks
 			e.mu.Unlock()
 			cmd, last := call()
 			e.took(p, key, now, changes, cmd, last)
@@ -191,7 +191,7 @@ func (e *emptyQueues) take(p *pollers, key string, call func() (cmd *redis.Cmd, 
 		}
 		if slices.ContainsFunc(p.keys, func(k string) bool { return !e.isEmpty(k, now) }) {
 			e.mu.Unlock()
-			return redis.NewCmdResult(nil, redis.Nil) // another queue is to be asked
+			return redis.NewCmdResult(nil, redis.Nil) // another queue must be asked
 		}
 		woken := make(chan struct{})
 		p.waiting = append(p.waiting, woken)
@@ -204,7 +204,7 @@ func (e *emptyQueues) take(p *pollers, key string, call func() (cmd *redis.Cmd, 
 	}
 }
 
-// await waits for an announcement, or until Redis is to be asked again. It reports false when the server
+// await waits for an announcement, or until Redis must be asked again. It reports false when the server
 // stops.
 func (e *emptyQueues) await(p *pollers, woken chan struct{}, left time.Duration) bool {
 	timer := time.NewTimer(left)
@@ -226,7 +226,7 @@ func (e *emptyQueues) await(p *pollers, woken chan struct{}, left time.Duration)
 	}
 }
 
-// took notes the answer of Redis to a poll that was made when there had been so many changes. An announcement
+// took notes Redis' answer to a poll that was made when the count of changes was changes. An announcement
 // that arrived in between may be about a task that came after the answer. A second task in a row brings in
 // one more server: there may be many.
 func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int, cmd *redis.Cmd, last bool) {

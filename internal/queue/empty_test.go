@@ -17,7 +17,7 @@ type polls struct {
 	*emptyQueues
 	servers *pollers
 	stop    context.CancelFunc
-	calls   chan chan *redis.Cmd // what is asked of Redis, for the test to answer
+	calls   chan chan *redis.Cmd // questions to Redis, for the test to answer
 }
 
 func newPolls(t *testing.T) *polls {
@@ -80,10 +80,10 @@ func TestAPollOfAnEmptyQueueWaitsForAnAnnouncement(t *testing.T) {
 	if taken.Val() != "a task" {
 		t.Errorf("took %v", taken)
 	}
-	fourth := p.poll() // of the server that took one
+	fourth := p.poll() // the server that took one
 	<-p.calls <- oneTask
 	<-fourth
-	<-p.calls <- noTask // of the one that still waited: a second task in a row brings it in
+	<-p.calls <- noTask // the server that still waited: a second task in a row brings it in
 	until(t, "nobody waits", func() bool { return p.waiting() == 0 })
 }
 
@@ -177,8 +177,8 @@ func TestPollsDoNotWaitWithoutAnnouncements(t *testing.T) {
 	}
 }
 
-// TestOneServerAsksAgain: of the servers that wait for an empty queue one asks again, and the others go on
-// waiting, until it finds a task.
+// TestOneServerAsksAgain: one of the servers that wait for an empty queue asks again, and the others continue
+// to wait, until it finds a task.
 func TestOneServerAsksAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -214,10 +214,10 @@ func TestOneServerAsksAgain(t *testing.T) {
 	})
 }
 
-// TestAnEnqueueIsAnnounced, by a Redis that tells every process, and once while nobody takes the tasks.
+// TestAnEnqueueIsAnnounced, by a Redis that informs every process, and once while no one takes the tasks.
 func TestAnEnqueueIsAnnounced(t *testing.T) {
 	t.Parallel()
-	const name = "announced" // other tests announce tasks of theirs on the same server
+	const name = "announced" // other tests announce their tasks on the same server
 	q := setup(t)
 	e := newEmptyQueues(nil)
 	go e.listen(t.Context(), q.redis)

@@ -31,7 +31,7 @@ func ExampleHandler() {
 func ExampleBackoff_Delay() {
 	b := queue.Backoff{Base: 5 * time.Second, Factor: 2, Jitter: 0.2}
 	for attempt := 1; attempt <= 4; attempt++ {
-		fmt.Println(b.Delay(attempt, 0.5)) // 0.5 is no jitter
+		fmt.Println(b.Delay(attempt, 0.5)) // 0.5 means no jitter
 	}
 	// Output:
 	// 0s

@@ -181,7 +181,7 @@ func TestRedisRestart(t *testing.T) {
 	})
 }
 
-// What asynq is told of a task: no end to its retries, and a timeout beyond any delivery, in whole seconds.
+// What asynq knows about a task: no end to its retries, and a timeout beyond any delivery, in whole seconds.
 func TestTaskLimits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -210,8 +210,8 @@ func TestRedisComesAndGoes(t *testing.T) {
 	stop()
 }
 
-// A server left behind, as by a stop with Redis frozen, must not crash the process when the program closes
-// its connection: asynq takes the end of its subscription for a message.
+// A server left behind, for example by a stop with Redis frozen, must not crash the process when the program
+// closes its connection. asynq takes the end of its subscription for a message.
 func TestSubscriptionOutlivesTheConnection(t *testing.T) {
 	t.Parallel()
 	p := testredis.Server(t, "--appendonly", "no")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHands run what they are given, all at the same time if need be, also when one asks for another, and
-// after they were told to end.
+// TestHands run what they are given, all at the same time if need be. That includes work that asks for more
+// work, and work after the request to end.
 func TestHands(t *testing.T) {
 	t.Parallel()
 	quit := make(chan struct{})

@@ -17,7 +17,7 @@ type Info struct {
 	State        State     // where it is
 	Failures     int       // verdicts of failure so far
 	LastError    string    // text of the last failure
-	LastFailedAt time.Time // when; zero: never
+	LastFailedAt time.Time // when; zero means never
 }
 
 // pageMost is the maximum page size of List.

@@ -10,7 +10,7 @@
 --   orphans   hashes removed
 --   returned  tasks returned to pending
 --   unnamed   ids without a hash removed
--- Atomic, so that a task between two states is not taken for lost.
+-- Atomic, so that a task between two states is not counted as lost.
 local pending, active, scheduled, retry, archived, completed = unpack(KEYS)
 local sets = {scheduled = scheduled, retry = retry, archived = archived, completed = completed}
 local orphans, returned, unnamed = 0, 0, 0

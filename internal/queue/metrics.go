@@ -14,7 +14,7 @@ type Registerer = prometheus.Registerer
 // verdicts are the values of the label verdict.
 var verdicts = append(outcomes[:], "panic")
 
-// metrics are those of the handlers of one Server. A nil one records nothing.
+// metrics are the metrics of one Server's handlers. A nil one records nothing.
 type metrics struct {
 	duration *prometheus.HistogramVec
 	types    map[string]Handler

@@ -1,5 +1,6 @@
--- move moves tasks out of their state: to pending (run now), to archived, or to nowhere. asynq's own bulk operations do a whole queue in
--- one script of several seconds, and leave behind the hashes of tasks that they trim from the archive. This script moves a few.
+-- move moves a few tasks out of their state: to pending (run now), to archived, or to nowhere. asynq's own
+-- bulk operations take several seconds for a queue, in one script, and leave hashes of tasks that they trim
+-- from the archive.
 --
 -- KEYS: pending, scheduled, retry, archived, completed
 -- ARGV: tasks target now now_nanos keep span older ids...

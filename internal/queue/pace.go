@@ -24,7 +24,7 @@ type pace struct {
 	seen map[string][]sample // by queue, oldest first
 }
 
-// note adds a sample, and returns the tasks per minute since the oldest one; nil: that is not known yet.
+// note adds a sample, and returns the tasks per minute since the oldest one; nil if that is not known yet.
 func (p *pace) note(queue string, total int, now time.Time) *float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *pace) note(queue string, total int, now time.Time) *float64 {
 	}
 	seen := p.seen[queue]
 	if n := len(seen); n > 0 && total < seen[n-1].total {
-		seen = nil // the queue was deleted, and begins anew
+		seen = nil // the queue was deleted, and starts again
 	}
 	for len(seen) > 1 && now.Sub(seen[0].at) > paceOver {
 		seen = seen[1:]

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPace: tasks per minute, over five minutes at most, and not before there is something to tell.
+// TestPace: tasks per minute, over five minutes at most, and not before there is something to report.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	var p pace

@@ -11,7 +11,7 @@ import (
 )
 
 // process is the function that asynq calls for each task. It returns when the handler has returned, or has
-// told asynq its verdict.
+// given asynq its verdict.
 func (s *Server) process(ctx context.Context, at *asynq.Task) error {
 	t := Task{Type: at.Type(), Payload: at.Payload()}
 	t.ID, _ = asynq.GetTaskID(ctx)

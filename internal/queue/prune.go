@@ -15,7 +15,7 @@ import (
 // it together, asynq fails.
 const archiveAge = 80 * 24 * time.Hour
 
-// searchable is the longest waiting list that is searched. A longer one is taken to have all its tasks.
+// searchable is the longest waiting list that is searched. A longer list is assumed to have all its tasks.
 const searchable = 200_000
 
 // Pruned is the result of Prune.
@@ -62,7 +62,7 @@ func (c *Control) pruneArchive(ctx context.Context, queue string, sum *Pruned) e
 	}
 }
 
-// Recover visits the hashes of all tasks and repairs those of the queues that are in no list: an operator, or
+// Recover visits the hashes of all tasks and repairs tasks of the queues that are in no list: an operator, or
 // a failure of Redis, lost the list.
 func (c *Control) Recover(ctx context.Context, queues ...string) (sum Pruned, err error) {
 	waiting := map[string]map[string]bool{}
@@ -118,7 +118,7 @@ func (c *Control) waiting(ctx context.Context, queue string) (map[string]bool, e
 	return ids, nil
 }
 
-// mendSome repairs tasks. Those that were seen in the waiting list are not searched there again: that takes
+// mendSome repairs tasks. It doesn't search again for tasks that were seen in the waiting list: that takes
 // the longer the longer the list is.
 func (c *Control) mendSome(ctx context.Context, queue string, ids []string, seen map[string]bool,
 	sum *Pruned) error {

@@ -27,7 +27,7 @@ func TestOperatorArchiveAllLeaksNothing(t *testing.T) {
 	}
 }
 
-// Where asynq's "archive all" was used all the same, from its command line say, Prune cleans up after it.
+// If somebody used asynq's "archive all" anyway, for example from its command line, Prune cleans up.
 func TestPruneCleansUpAfterAsynq(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

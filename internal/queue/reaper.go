@@ -15,14 +15,14 @@ const (
 	// leaseLeft is the least time a live worker's lease has left: asynq renews leases every 5 s to 30 s,
 	// and may be 3 s late.
 	leaseLeft = 22 * time.Second
-	// steadyFor is how long Redis must have responded before expired leases count as those of dead workers.
-	// After a stall all leases are old. Within this time live workers renew theirs and acknowledge what
-	// they finished meanwhile.
+	// steadyFor is how long Redis must have responded before expired leases count as dead workers'. After a
+	// stall all leases are old. Within this time live workers renew theirs and acknowledge the tasks that they
+	// have finished.
 	steadyFor  = 6 * time.Second
 	reapMost   = 500
 	pruneEvery = time.Hour
 	// Lost tasks are put back within recoverEvery + recoverTry of their loss, or later while there are more than
-	// 240,000 keys: a key takes about a microsecond, so that the look takes one part in fifty of the time.
+	// 240,000 keys. A key takes about a microsecond, so that the look takes one part in fifty of the time.
 	recoverEvery = 12 * time.Second
 	recoverTry   = 3 * time.Second // between looks whether it is this process's turn
 	restAKey     = 50 * time.Microsecond
@@ -33,7 +33,7 @@ const (
 // is done while any process lives.
 func (s *Server) tend(ctx context.Context) {
 	var steady steadiness
-	var tended []string // keys: nothing is to be done while none of them exists
+	var tended []string // keys: nothing has to be done while none of them exists
 	for _, q := range s.queues {
 		tended = append(tended, leaseKey(q), stateKey(q, Active), stateKey(q, Completed))
 		if s.keepBuried {
@@ -63,7 +63,7 @@ func (s *Server) tend(ctx context.Context) {
 // process that starts after a crash must clean up immediately.
 type steadiness struct {
 	last  time.Time // end of the last observation
-	since time.Time // end of the last stall; zero: none seen
+	since time.Time // end of the last stall; zero means none seen
 }
 
 // observe records a call to Redis, one a second, and reports whether leases are reliable at its end.

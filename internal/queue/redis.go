@@ -15,10 +15,10 @@ import (
 // The keys of asynq 0.26 (its internal/base/base.go) that our scripts use. All keys of a queue have the tag
 // {queue}, and so share one slot of a Redis Cluster.
 const (
-	allQueuesKey = "asynq:queues"               // SET of queue names: what the dashboard takes for existing
+	allQueuesKey = "asynq:queues"               // SET of queue names that exist for the dashboard
 	prunedKey    = "postroom:{0}:queue:pruned:" // STRING, ours: set while no process needs to prune
 	recoveredKey = "postroom:{0}:queue:recovered:"
-	cancelTopic  = "asynq:cancel" // pub/sub channel of task ids whose handlers are to be cancelled
+	cancelTopic  = "asynq:cancel" // pub/sub channel of task ids whose handlers must be cancelled
 )
 
 func queueKey(queue, part string) string    { return "asynq:{" + queue + "}:" + part }

@@ -10,7 +10,7 @@ import (
 // maxErrorText is the longest error text kept with a task, in bytes. Relays can send pages of text.
 const maxErrorText = 500
 
-// mailbox matches what looks like an address, quoted local parts included as far as a blank.
+// mailbox matches text that looks like an address, including quoted local parts without blanks.
 var mailbox = regexp.MustCompile(`[^\s<>,;:"'()\[\]]+@[^\s<>,;:"'()\[\]]+`)
 
 // safeText makes an error text safe for the dashboard: no addresses, no control characters, limited length.

@@ -18,12 +18,12 @@ import (
 // Pool is a group of workers that share some queues.
 type Pool struct {
 	Name string // for logs
-	// queue to weight: of twice the weight, about twice as many tasks are taken while all have some
+	// queue to weight: with twice the weight, about twice as many tasks are taken while all have some
 	Queues  map[string]int
-	Workers int // handlers at once; zero: 50
-	// Servers is how many asynq servers share the pool's workers; zero: 1. One takes tasks off the queues
-	// one by one, 10,000 to 15,000 a second with Redis on the same machine, a quarter of that if each write
-	// is synced to disk. Four take two to three times as many.
+	Workers int // concurrent handlers; defaults to 50
+	// Servers is how many asynq servers share the pool's workers. Defaults to 1. One takes tasks off the queues
+	// one by one, 10,000 to 15,000 a second with Redis on the same machine, a quarter of that if each write is
+	// synced to disk. Four take two to three times as many.
 	Servers int
 	// Take takes a task off one of the queues and begins its work, with one script. The handler gets the work
 	// from Begun. nil, as on a Cluster: handlers begin the work
@@ -33,15 +33,15 @@ type Pool struct {
 // ServerOptions are the settings of a Server.
 type ServerOptions struct {
 	Pools []Pool                 // at least one
-	Keep  func(queue string) int // how many done tasks of a queue stay visible; as in Options; nil: none
-	// KeepBuried limits the buried tasks likewise, and to 24 hours; false: nearly 10,000 stay, for 80 days
+	Keep  func(queue string) int // how many done tasks of a queue stay visible, as in Options; nil for none
+	// KeepBuried limits the buried tasks likewise, and to 24 hours; otherwise nearly 10,000 stay, for 80 days
 	KeepBuried bool
-	Grace      time.Duration // how long running handlers may go on after the stop; zero: 30 s
-	Logger     *slog.Logger  // nil: discard
-	// Scripts runs asynq's scripts, such as in round trips that others share; nil: the connection
+	Grace      time.Duration // how long running handlers may continue after the stop; defaults to 30 s
+	Logger     *slog.Logger  // nil to discard
+	// Scripts runs asynq's scripts, for example in shared round trips; defaults to the connection
 	Scripts redisdb.Evaler
-	Looks   *redisdb.Looks // looks for work when there is none; nil: its own
-	Metrics Registerer     // where to register the metrics of handlers; nil: none are kept
+	Looks   *redisdb.Looks // looks for work when there is none; nil for its own
+	Metrics Registerer     // where to register the metrics of handlers; nil if none are kept
 }
 
 // Intervals of a Server.
@@ -49,7 +49,7 @@ const (
 	pollEvery    = 5 * time.Millisecond   // the pause after a round of polls that found no task; see empty.go
 	forwardEvery = 500 * time.Millisecond // tasks whose time has come move to waiting
 	expireEvery  = time.Minute            // completed tasks that expired are removed
-	never        = 24 * time.Hour         // of chores that another server does
+	never        = 24 * time.Hour         // for chores that another server does
 	lastCall     = 2 * time.Second        // from the cancelling of handlers to the end of waiting for them
 	lastWrite    = 3 * time.Second        // for what the engines write to Redis at the end
 )
@@ -69,12 +69,12 @@ type Server struct {
 
 	looks       *redisdb.Looks
 	acks        *ackClient   // the engines' connection
-	delayed     delayedSets  // of all queues
-	closeTopics func() error // closes what they subscribe on
+	delayed     delayedSets  // for all queues
+	closeTopics func() error // closes their subscriptions
 
 	hands   hands              // run handlers
 	running sync.WaitGroup     // handlers
-	closing context.Context    // ends when the grace is over
+	closing context.Context    // ends with the grace
 	close   context.CancelFunc // ends closing
 
 	stopping  context.Context    // ends when no more tasks are taken

@@ -338,8 +338,8 @@ func TestServerOptionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// After a FLUSHALL asynq goes on enqueueing into a queue that its inspector, and so the dashboard, says does
-// not exist.
+// After a FLUSHALL asynq continues to enqueue into a queue that, according to its inspector and the
+// dashboard, does not exist.
 func TestQueuesAreKnownAgainAfterAFlush(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Take is asynq's look for a task of a queue, as a part of a script that has Lua among its preludes: a task
-// is then taken and its work begun in one step.
+// Take is asynq's look for a queue's task, as a part of a script that has Lua among its preludes. A task is
+// then taken and its work begun in one step.
 type Take struct {
 	Queue string
 	// the function take(KEYS, ARGV), which returns the task, or nothing, and how many are left; and the function
@@ -20,15 +20,15 @@ type Take struct {
 	Values []string // their ARGV
 }
 
-// Taken is what such a script answered.
+// Taken is such a script's answer.
 type Taken struct {
-	Task  string // as take returned it; empty: there is none
+	Task  string // as take returned it; empty if there is none
 	ID    string
 	Left  int
 	Begun any // what Begun returns to the handler
 }
 
-// Begun returns what Pool.Take began for the task of a handler's context; nil: nothing.
+// Begun returns what Pool.Take began for the task of a handler's context, or nil.
 func Begun(ctx context.Context) any {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
 		return r.begun
@@ -42,7 +42,7 @@ type looking struct {
 	alone *redis.Script // nothing is begun
 }
 
-// taking extends the script by how many tasks are left, so that nobody has to ask again after the last one.
+// taking extends the script by how many tasks are left, so that servers needn't ask again after the last one.
 func taking(source string) *looking {
 	lua := function("dequeue", source) + `local function take(KEYS, ARGV)
   local task = dequeue(KEYS, ARGV)
@@ -64,7 +64,7 @@ type pollingClient struct {
 	delayed *delayedSets
 	beats   beats
 	begin   func(context.Context, Take) (Taken, error) // Pool.Take
-	look    atomic.Pointer[looking]                    // nil: asynq has not told its source yet
+	look    atomic.Pointer[looking]                    // nil if asynq has not shown its source yet
 }
 
 func isTake(keys []string) bool { return len(keys) == 4 && isPending(keys[0]) }

@@ -78,8 +78,8 @@ func idByte(c byte) bool {
 	return c == '_' || c == '.' || c == ':' || c == '-'
 }
 
-// roundUp returns the first whole second that is not before t. asynq cuts times down to whole seconds, and
-// a mail sent before its time cannot be taken back.
+// roundUp returns the first whole second that is not before t. asynq cuts times down to whole seconds, and an
+// email sent before its time cannot be withdrawn.
 func roundUp(t time.Time) time.Time {
 	whole := t.Truncate(time.Second)
 	if whole.Before(t) {

@@ -93,13 +93,13 @@ func (c *Control) RunNow(ctx context.Context, queue string, ids ...string) []err
 }
 
 // Archive moves tasks to the archive. They stay there until they are run, deleted, or displaced by 9,000
-// newer ones. It returns one error for each id.
+// newer tasks. It returns one error for each id.
 func (c *Control) Archive(ctx context.Context, queue string, ids ...string) []error {
 	return c.move(ctx, queue, toArchived, ids)
 }
 
-// Cancel ends the contexts of the handlers of tasks, in any process. The tasks come back a few seconds
-// later; only the handler's record can end them permanently.
+// Cancel ends the contexts of tasks' handlers, in any process. The tasks come back a few seconds later; only
+// the handler's record can end them permanently.
 func (c *Control) Cancel(ctx context.Context, ids ...string) error {
 	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, id := range ids {

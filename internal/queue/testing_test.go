@@ -93,7 +93,7 @@ func (b bench) enqueue(t testing.TB, tasks ...Task) {
 	}
 }
 
-// state gives the state of one task of the Submit queue.
+// state returns the state of a task in the Submit queue.
 func (b bench) state(t testing.TB, id string) State {
 	t.Helper()
 	states, err := b.control.States(t.Context(), Submit, id)

@@ -1,6 +1,6 @@
--- trim removes the oldest archived or completed tasks: those that are too old, and those beyond a number. In the archive this must come
--- before asynq's own trimming: its script passes all of them to unpack() at once. From about 8,000 on that fails, and nothing can be
--- archived in that queue any more.
+-- trim removes the oldest archived or completed tasks: tasks that are too old, and tasks beyond a number. In
+-- the archive this must come before asynq's own trimming, whose script passes all of them to unpack()
+-- together. From about 8,000 on that fails, and nothing can be archived in that queue any more.
 --
 -- KEYS: archived or completed (ZSET, Unix seconds)
 -- ARGV: tasks oldest keep most

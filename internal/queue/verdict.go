@@ -48,20 +48,20 @@ func (v Verdict) Err() error { return v.err }
 // Options.Keep.
 func Done() Verdict { return Verdict{} }
 
-// RetryAt means that the work failed and is to be retried, not before the given time, rounded up to a whole
-// second. The dashboard shows the error: pass a summary such as "451 4.7.1 greylisted", without addresses
-// or secrets. Remaining addresses are masked, and the text is cut at 500 bytes.
+// RetryAt means that the work failed and must be retried, not before the given time, rounded up to a whole
+// second. The dashboard shows the error: pass a summary such as "451 4.7.1 greylisted", without addresses or
+// secrets. Remaining addresses are masked, and the text is cut at 500 bytes.
 func RetryAt(at time.Time, err error) Verdict { return Verdict{kind: retryAt, at: at, err: err} }
 
 // Bury means that the work failed permanently. The task stays visible as archived, with the error, until it
-// is deleted or run again. The error has the same rules as that of RetryAt.
+// is deleted or run again. The same rules apply to the error as in RetryAt.
 func Bury(err error) Verdict { return Verdict{kind: buried, err: err} }
 
 // Drop means that the task is a stale wake-up with nothing to do. It is removed immediately, even if
 // completed tasks are kept.
 func Drop() Verdict { return Verdict{kind: dropped} }
 
-// NotNow means that the work has not been tried yet and is to be tried at the given time, rounded up to a
+// NotNow means that the work has not been tried yet and must be tried at the given time, rounded up to a
 // whole second. It does not count as a failure.
 func NotNow(until time.Time) Verdict { return Verdict{kind: notNow, at: until} }
 

@@ -68,7 +68,7 @@ func TestDeadlineCutsAHungCall(t *testing.T) {
 			if err := call(ctx); !redisdb.Unavailable(err) {
 				t.Errorf("error %v doesn't count as unavailable", err)
 			}
-			if took := time.Since(start); took > 8*time.Second { // the client by itself gives up after ten
+			if took := time.Since(start); took > 8*time.Second { // the client alone gives up after ten
 				t.Errorf("a deadline of 200 ms ended after %v", took)
 			}
 		})

@@ -20,9 +20,9 @@ const (
 	maxCached = 10_000
 )
 
-// Cache caches in memory what is read from Redis and seldom changes, for use at every message or request.
-// Each change raises a version in Redis. A Cache reads the version once a second, and drops everything if
-// it changed. It is safe for concurrent use.
+// Cache caches in memory data from Redis that rarely changes, for use at every message or request. Each
+// change raises a version in Redis. A Cache reads the version once a second, and drops everything if it
+// changed. It is safe for concurrent use.
 type Cache[V any] struct {
 	client    redis.UniversalClient
 	key       string
@@ -36,7 +36,7 @@ type Cache[V any] struct {
 }
 
 // NewCache returns an empty Cache that watches the version under a key. onChange is called when the version
-// changed; nil: no call.
+// changed; nil means no call.
 func NewCache[V any](db *DB, versionKey string, onChange func()) *Cache[V] {
 	if onChange == nil {
 		onChange = func() {}
@@ -45,7 +45,7 @@ func NewCache[V any](db *DB, versionKey string, onChange func()) *Cache[V] {
 }
 
 // Get returns the value of an id: the cached one, at most about a second old, otherwise the result of load,
-// which is cached if it exists. The error is that of load, or of reading the version: Unavailable if Redis
+// which is cached if it exists. The error comes from load, or from reading the version: Unavailable if Redis
 // is unavailable.
 func (c *Cache[V]) Get(ctx context.Context, id string, now time.Time, load func(context.Context) (V, bool,
 	error)) (V, bool, error) {
@@ -81,7 +81,7 @@ func (c *Cache[V]) get(id string, now time.Time) (v V, emptyings uint64, ok, fre
 	return v, c.emptyings, ok, age < freshFor && age > -freshFor
 }
 
-// look reads the version from Redis. Of concurrent callers one reads it and all wait.
+// look reads the version from Redis. If there are concurrent callers, one reads it and all wait.
 func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 	look := c.looks.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)

@@ -44,7 +44,7 @@ type child struct {
 	socket  string
 	tempDir string // holds the socket when the path of dir is too long; else empty
 	fsync   string
-	memory  int64 // most bytes of data; 0: any number
+	memory  int64 // most bytes of data; 0 means any number
 	lock    *os.File
 	log     *childLog
 	slog    *slog.Logger
@@ -54,8 +54,8 @@ type child struct {
 	closing bool
 	served  bool          // it answered once: it is kept alive from then on
 	stop    chan struct{} // closed by Close
-	done    chan struct{} // closed when keep is over
-	failure error         // of a first life that never answered; read after done
+	done    chan struct{} // closed when keep ends
+	failure error         // from a first life that never answered; read after done
 }
 
 // startChild takes the data directory, starts the server and waits until it has loaded its file. stop ends
@@ -114,7 +114,7 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// placeSocket puts the socket beside the data, or in a temporary directory when that path is too long for a
+// placeSocket puts the socket next to the data, or in a temporary directory if that path is too long for a
 // socket.
 func (c *child) placeSocket() error {
 	c.socket = filepath.Join(c.dir, socketName)
@@ -189,8 +189,8 @@ func (c *child) live() error {
 	return err
 }
 
-// command is how the server is called. It reads no configuration file, listens on no port, and refuses
-// writes rather than evict.
+// command is how the server is called. It reads no configuration file, listens on no port, and refuses writes
+// rather than evict.
 func (c *child) command() *exec.Cmd {
 	cmd := exec.Command(c.binary,
 		"--port", "0", "--unixsocket", c.socket, "--unixsocketperm", "700",
@@ -271,6 +271,6 @@ func (c *child) Close() error {
 // signal is called with the lock held.
 func (c *child) signal(s os.Signal) {
 	if c.process != nil {
-		_ = c.process.Signal(s) // it may have died by itself
+		_ = c.process.Signal(s) // it may have died already
 	}
 }

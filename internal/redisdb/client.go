@@ -13,7 +13,7 @@ import (
 const blockingPoolSize = 2000
 
 // Retries of a connection. A refused connection or a server that is loading is tried 7 times within 0.4 to
-// 1.5 seconds: long enough to hide a restart of the embedded server, short enough to respond to a client in
+// 1.5 seconds. That hides a restart of the embedded server, and is short enough to respond to a client in
 // time.
 const (
 	maxRetries      = 6

@@ -25,26 +25,26 @@ const (
 
 // Options selects the Redis. The zero value starts an embedded one in the directory "data".
 type Options struct {
-	// the setting redis.url: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://; empty: embedded
+	// setting redis.url: redis[s]://, unix://, redis+sentinel://, redis+cluster://; empty for embedded
 	URL        string
-	Partitions int          // how many partitions the keys are spread over; zero: 1
+	Partitions int          // how many partitions the keys are spread over; defaults to 1
 	Dir        string       // data directory of the embedded server; empty: "data"
-	Fsync      string       // of the embedded server: "everysec" (as empty) or "always"
-	MaxMemory  int64        // bytes of data that the embedded server may have; zero: any number
-	PoolSize   int          // connections at most, to each node; zero: 200. They are opened when needed
-	Logger     *slog.Logger // nil: nothing is logged
+	Fsync      string       // for the embedded server: "everysec" (default) or "always"
+	MaxMemory  int64        // bytes of data that the embedded server may have; zero means any number
+	PoolSize   int          // connections at most, to each node; defaults to 200. They are opened when needed
+	Logger     *slog.Logger // nil if nothing is logged
 
-	// WaitReplicas is how many replicas must have what goes through [DB.ReplicatedPipeline] and
-	// [Script.RunReplicated]; zero: none. The embedded Redis has none.
+	// WaitReplicas is how many replicas must have the writes of [DB.ReplicatedPipeline] and
+	// [Script.RunReplicated]. Zero means none. The embedded Redis has none.
 	WaitReplicas int
-	WaitTimeout  time.Duration // how long to wait for them; zero: 1 second
+	WaitTimeout  time.Duration // how long to wait for them; defaults to 1 second
 }
 
 // defaultWaitTimeout is a thousand times what a healthy replica in the same building takes.
 const defaultWaitTimeout = time.Second
 
 // defaultPoolSize leaves room for the default number of workers (154), their heartbeats and as many
-// requests of the API at once.
+// concurrent API requests.
 const defaultPoolSize = 200
 
 // openWait is how long Open waits for a Redis that refuses connections, as happens when all containers of a
@@ -63,8 +63,8 @@ type DB struct {
 	together   bool // keys of all partitions may stand in one script
 	address    string
 	log        *slog.Logger
-	stop       func() error // stops the embedded Redis; nil: there is none
-	wait       waiting      // for what is to be replicated
+	stop       func() error // stops the embedded Redis; nil if there is none
+	wait       waiting      // for the writes to replicate
 	state      healthCache
 	closeOnce  sync.Once
 	closeErr   error
@@ -78,7 +78,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	logging.Disable() // go-redis prints connection trouble to stderr; Run logs it once, in our format
+	logging.Disable() // go-redis prints connection errors to stderr; Run logs them once, in our format
 	db := &DB{partitions: o.Partitions, log: o.Logger, wait: waiting{replicas: o.WaitReplicas,
 		timeout: o.WaitTimeout}}
 	t, err := db.locate(ctx, o)
@@ -149,7 +149,7 @@ func (db *DB) greet(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("redis.url: can't use %s: %w", db.address, err)
 	}
-	// some compatible servers don't say what they are
+	// some compatible servers don't identify themselves
 	if info, err := db.client.Info(ctx, "server").Result(); err == nil {
 		if err := checkVersion(parseInfo(info)["redis_version"]); err != nil {
 			return err

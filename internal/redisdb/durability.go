@@ -11,26 +11,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Durability describes what an acknowledged write survives on the Redis in use, as far as the server
-// reports it. In a Cluster it is that of its weakest master.
+// Durability describes what an acknowledged write survives on the Redis in use, as far as the server reports
+// it. In a Cluster it is the weakest master's.
 type Durability struct {
 	Mode       Mode   `json:"mode"`
 	Version    string `json:"version,omitempty"`
 	Persistent bool   `json:"persistent"` // a restart of Redis loses little or nothing
 	AOF        bool   `json:"aof"`        // the append-only file is on
-	// when that file is forced to disk: always, everysec, no; empty: unknown
+	// when that file is forced to disk: always, everysec, no; empty if unknown
 	Fsync string `json:"fsync,omitempty"`
-	// the rules for RDB snapshots, such as "3600 1 300 100"; empty: none, or unknown
+	// the rules for RDB snapshots, such as "3600 1 300 100"; empty if there are none, or unknown
 	Snapshots   string `json:"snapshots,omitempty"`
-	MaxMemory   int64  `json:"maxMemory"`        // bytes; 0: no limit
-	Policy      string `json:"policy,omitempty"` // maxmemory-policy; empty: unknown
+	MaxMemory   int64  `json:"maxMemory"`        // bytes; 0 means no limit
+	Policy      string `json:"policy,omitempty"` // maxmemory-policy; empty if unknown
 	Replicas    int    `json:"replicas"`         // connected replicas that keep up
 	MinReplicas int    `json:"minReplicas"`      // replicas without which a write is refused
 	// replicas that are waited for before a message is accepted (Options.WaitReplicas)
 	Waited int `json:"waitReplicas"`
-	// why writes are refused at present, in one sentence; empty: they are not
+	// why writes are refused at present, in one sentence; empty if they are not
 	Refusal string `json:"refusal,omitempty"`
-	// what is wrong, each in one sentence for the operator; empty: all is well
+	// problems, each in one sentence for the operator; empty if all is well
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -167,7 +167,7 @@ func weakest(all []Durability) Durability {
 	return worst
 }
 
-// strength orders servers by what they protect against: power cuts first, then the loss of a machine.
+// strength orders servers by the losses they protect against: power cuts first, then the loss of a machine.
 func (d Durability) strength() int {
 	s := min(d.Replicas, max(1, d.Waited, d.MinReplicas))
 	switch {

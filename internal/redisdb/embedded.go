@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// socketName is the embedded server's socket, beside its data.
+// socketName is the embedded server's socket, in its data directory.
 const socketName = "redis.sock"
 
 // serverPrograms are the programs that can be the embedded server, in order of preference.

@@ -205,7 +205,7 @@ func TestEmbeddedSaysWhyItDoesNotStart(t *testing.T) {
 }
 
 // TestEmbeddedAfterOurProcessIsKilled kills a process that has an embedded Redis, as a crash would, and opens
-// its directory at once: the new server must wait until the old one has written everything.
+// its directory immediately. The new server must wait until the old one has written everything.
 func TestEmbeddedAfterOurProcessIsKilled(t *testing.T) {
 	if dir := os.Getenv("REDISDB_TEST_CRASH_DIR"); dir != "" {
 		writeUntilKilled(t, dir)
@@ -318,7 +318,7 @@ func TestNoServerProgramMakesNothing(t *testing.T) {
 	}
 }
 
-// TestBrokenServerSaysWhy: each server fails with its own words, and isn't started a second time.
+// TestBrokenServerSaysWhy: each server fails with its own text, and isn't started a second time.
 func TestBrokenServerSaysWhy(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
@@ -393,8 +393,8 @@ func TestSharedServerDoesEverything(t *testing.T) {
 	checkEverythingWorks(t, testredis.Open(t, redisdb.Options{Partitions: 2}))
 }
 
-// TestRunningEmbeddedIsJoined: a command beside the process that runs the embedded server reads what that one
-// wrote.
+// TestRunningEmbeddedIsJoined: a command that runs next to the process with the embedded server reads what
+// that process wrote.
 func TestRunningEmbeddedIsJoined(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "100% data")

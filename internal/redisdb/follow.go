@@ -20,16 +20,16 @@ type Follow struct {
 	Stream string
 	// the reader. All processes that name the same group share the work; each group sees every entry
 	Group string
-	// how many partitions are followed, from the first on; zero: those of the DB
+	// how many partitions are followed, from the first on; defaults to the DB's
 	Partitions int
-	Batch      int // entries handed over at once, at most; zero: 256
-	// how long to let entries gather after a read that brought less than a full batch, so that a busy stream is
-	// read in fewer round trips; zero: not at all. An entry that comes after a silence is not delayed
+	Batch      int // maximum of entries passed together; defaults to 256
+	// how long to let entries gather after a read that brought less than a full batch. So a busy stream is read
+	// in fewer round trips. Zero means not at all. An entry that comes after a silence is not delayed
 	Gather time.Duration
-	// asked after each Gather, with the time that entries have gathered so far: whether to go on. Nil: no. While
-	// entries gather, nothing is taken over from processes that died
+	// asked after each Gather, with the time that entries have gathered so far: whether to continue. Nil means
+	// no. While entries gather, nothing is taken over from processes that died
 	More func(ctx context.Context, gathered time.Duration) bool
-	// how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
+	// how long a silent process keeps the entries it was given before others take them; defaults to 6 seconds
 	ClaimAfter time.Duration
 }
 
@@ -37,7 +37,7 @@ type Follow struct {
 type Entry struct {
 	ID        string // as Redis made it, "<milliseconds>-<n>": rising within a partition
 	Partition int
-	Values    map[string]any // what was added, each value a string
+	Values    map[string]any // the added values, each a string
 }
 
 // Text returns the value of a field, or "" if there is none.
@@ -52,7 +52,7 @@ func (e Entry) Added() time.Time {
 	return ParseTime(ms)
 }
 
-// Unhurried is a Follow.Gather for what nobody waits for.
+// Unhurried is a Follow.Gather for work that no one waits for.
 const Unhurried = 250 * time.Millisecond
 
 const (
@@ -63,7 +63,7 @@ const (
 	// Follow takes to end.
 	blockFor         = 500 * time.Millisecond
 	restMost         = time.Minute     // then the group is read again, whatever became of the stream
-	followGrace      = 5 * time.Second // for fn to finish what it was given when ctx ends
+	followGrace      = 5 * time.Second // for fn to finish its entries when ctx ends
 	followRetryMin   = 100 * time.Millisecond
 	followRetryMax   = 5 * time.Second
 	tidyEvery        = 5 * time.Minute
@@ -80,9 +80,9 @@ const (
 // that work in hand is finished when the process stops.
 //
 // When fn fails it is called again after a pause that grows to 5 seconds. After an unavailability error
-// ([Unavailable], or of kind fault.Unavailable) the whole batch is repeated, in order, as long as that
-// lasts. After any other repeated error, entries are tried one by one. Those that fail alone are set aside
-// and retried later, up to five minutes apart, never dropped, while the others continue.
+// ([Unavailable], or of kind fault.Unavailable) the whole batch is repeated, in order, as long as that lasts.
+// After any other repeated error, entries are tried one by one. Entries that fail alone are set aside and
+// retried later, up to five minutes apart, never dropped, while the others continue.
 //
 // Entries given to a process that died are taken over within 1⅓ × ClaimAfter. A group or stream deleted
 // under it is made again.

@@ -8,10 +8,10 @@ import (
 // groupMost is how many calls of a Group go together at most.
 const groupMost = 64
 
-// Group makes calls that wait at the same time one call. While a call for a key is under way, others gather;
-// then they go as the next one, so each of them begins after it was made. A call that finds none under way
-// goes at once: nothing waits when there is little to do. Nobody leaves a group: a call goes on when the
-// context of its caller ends. A Group is safe for concurrent use.
+// Group combines calls that wait at the same time into one. While a call for a key is under way, others
+// gather; then they go as the next one, so each of them begins after it was made. If no call is under way, a
+// call goes immediately: nothing waits when there is little to do. Calls don't leave a group: a call
+// continues when the context of its caller ends. A Group is safe for concurrent use.
 type Group[K comparable, Q, A any] struct {
 	send func(ctx context.Context, key K, all []Q) ([]A, error)
 
@@ -24,7 +24,7 @@ type grouped[Q, A any] struct {
 	ask    Q
 	answer A
 	err    error
-	woken  chan bool // true: it was answered; false: it makes the next call
+	woken  chan bool // true if it was answered, false if it makes the next call
 }
 
 // NewGroup returns a Group. send makes the calls: it answers each of all, in order, or fails for all.
@@ -61,7 +61,7 @@ func (g *Group[K, Q, A]) Do(ctx context.Context, key K, ask Q) (A, error) {
 	return mine.answer, mine.err
 }
 
-// next takes those that wait. The caller is the first of them.
+// next takes the waiting calls. The caller's is the first of them.
 func (g *Group[K, Q, A]) next(key K) []*grouped[Q, A] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +71,7 @@ func (g *Group[K, Q, A]) next(key K) []*grouped[Q, A] {
 	return all[:n]
 }
 
-// release lets the first of those that wait make the next call.
+// release lets the first waiting call make the next call.
 func (g *Group[K, Q, A]) release(key K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

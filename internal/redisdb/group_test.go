@@ -73,8 +73,8 @@ func TestCallsThatWaitGoTogether(t *testing.T) {
 	})
 }
 
-// TestGroupFailsTogether: an error is everyone's, and the next call is made all the same. A caller whose
-// context has ended gets the answer of its call.
+// TestGroupFailsTogether: an error is everyone's, and the next call is made anyway. A caller whose context
+// has ended gets the answer of its call.
 func TestGroupFailsTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ const (
 	triesTogether = 3 // failures of a batch before its entries are tried one by one
 	// failures, in three quarters of a minute, before entries are set aside though none of the batch works
 	triesAtAll   = 15
-	asideMax     = 1000 // entries set aside, beyond which no new ones are read: something is broken for good
+	asideMax     = 1000 // entries set aside, beyond which no new ones are read: something is broken permanently
 	asideMin     = time.Second
 	asideLongest = 5 * time.Minute
 )
@@ -61,9 +61,9 @@ func (r *reader) handle(ctx, work context.Context, entries []Entry) {
 // passing reports whether an error is temporary and unrelated to the entries.
 func passing(err error) bool { return Unavailable(err) || fault.Is(err, fault.Unavailable) }
 
-// giveWay prevents failing entries from blocking the others. It tries them one by one, and sets aside those
-// that fail when others work, or when nothing has worked for long. It reports whether nothing is left to
-// repeat.
+// giveWay prevents failing entries from blocking the others. It tries them one by one, and sets an entry
+// aside if it fails when others work, or when nothing has worked for long. It reports whether nothing is left
+// to repeat.
 func (r *reader) giveWay(ctx, work context.Context, entries *[]Entry, try int) bool {
 	if try < triesTogether {
 		return false
@@ -85,7 +85,7 @@ func (r *reader) giveWay(ctx, work context.Context, entries *[]Entry, try int) b
 	return true
 }
 
-// singly tries entries one by one and returns those that failed.
+// singly tries entries one by one and returns the failed ones.
 func (r *reader) singly(ctx, work context.Context, entries []Entry) []Entry {
 	var failed []Entry
 	for i, e := range entries {
@@ -101,8 +101,8 @@ func (r *reader) singly(ctx, work context.Context, entries []Entry) []Entry {
 	return failed
 }
 
-// retryAside retries the entries set aside that are due. Those that Redis no longer holds for the group
-// were handled by another consumer.
+// retryAside retries due entries that were set aside. If Redis no longer holds an entry for the group,
+// another consumer handled it.
 func (r *reader) retryAside(ctx context.Context, now time.Time) error {
 	for id, s := range r.aside {
 		if now.Before(s.due) {

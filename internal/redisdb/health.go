@@ -21,7 +21,7 @@ const (
 
 // health is what decides whether Redis can accept more.
 type health struct {
-	share float64 // of the memory that is used, of the fullest node; 0: no limit
+	share float64 // share of used memory, on the fullest node; 0 for no limit
 	// that are up to date, of the master with the fewest; counted only where some are waited for
 	replicas int
 }
@@ -34,9 +34,8 @@ type healthCache struct {
 	asking singleflight.Group
 }
 
-// MemoryShare returns used memory divided by maxmemory, in a Cluster that of the fullest node; 0 if there
-// is no limit. The value may be three seconds old. It fails if Redis cannot be queried,
-// or if ctx ends first.
+// MemoryShare returns used memory divided by maxmemory, in a Cluster for the fullest node, or 0 if there is
+// no limit. The value may be three seconds old. It fails if Redis cannot be queried, or if ctx ends first.
 func (db *DB) MemoryShare(ctx context.Context) (float64, error) {
 	h, err := db.health(ctx)
 	return h.share, err

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// hurry is what is known about Redis in a context of Hurried.
+// hurry is the state of Redis in a context of Hurried.
 type hurry struct {
 	begin    sync.Once
 	until    time.Time // when commands fail
@@ -66,7 +66,7 @@ func (h *hurry) note(err error) {
 	}
 }
 
-// Turn is a lock for those who ask Redis one after the other. It is made with a capacity of 1. Its waiters
+// Turn is a lock for callers that ask Redis one after the other. Make it with a capacity of 1. Its waiters
 // look at their context, and give up like commands of [Hurried].
 type Turn chan struct{}
 
@@ -85,7 +85,7 @@ func (t Turn) Take(ctx context.Context) error {
 // Give ends what Take began.
 func (t Turn) Give() { <-t }
 
-// Await returns the result of what several callers wait for. They give up as those of a [Turn] do.
+// Await returns the result that several callers wait for. They give up like the callers of a [Turn].
 func Await[T any](ctx context.Context, shared <-chan singleflight.Result) (v T, err error) {
 	ctx, _, cancel := bound(ctx)
 	defer cancel()

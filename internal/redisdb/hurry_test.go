@@ -13,8 +13,8 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-// TestNobodyWaitsLongForASilentRedis: all commands of a request together fail within seconds, also in shared
-// round trips, and behind others who wait. If Redis has answered before, they wait for it.
+// TestNobodyWaitsLongForASilentRedis: all commands of a request together fail within seconds, even in shared
+// round trips, and behind other waiting commands. If Redis has answered before, they wait for it.
 func TestNobodyWaitsLongForASilentRedis(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)
@@ -56,7 +56,7 @@ func TestNobodyWaitsLongForASilentRedis(t *testing.T) {
 					t.Errorf("%s: error %v doesn't count as unavailable", name, err)
 				}
 			}
-			if took := time.Since(start); took > 8*time.Second { // the client by itself gives up after ten
+			if took := time.Since(start); took > 8*time.Second { // the client alone gives up after ten
 				t.Errorf("%s: three failed after %v", name, took)
 			}
 		})

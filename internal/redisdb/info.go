@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// parseInfo parses the reply to INFO: lines of name:value between comments. That of go-redis panics if no
+// parseInfo parses the reply to INFO: lines of name:value between comments. go-redis' parser panics if no
 // comment is before the first line.
 func parseInfo(text string) map[string]string {
 	info := make(map[string]string)
@@ -22,7 +22,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// number returns a whole number of INFO; zero if it is absent or invalid.
+// number returns a whole number from INFO; zero if it is missing or invalid.
 func number(info map[string]string, name string) int64 {
 	n, _ := strconv.ParseInt(info[name], 10, 64)
 	return n
@@ -39,7 +39,7 @@ func (db *DB) eachMaster(ctx context.Context, fn func(context.Context, redis.Cmd
 // infoOf reads sections of INFO from one server.
 func infoOf(ctx context.Context, c redis.Cmdable, sections ...string) (map[string]string, error) {
 	info := make(map[string]string)
-	for _, section := range sections { // several at once need Redis 7
+	for _, section := range sections { // several together need Redis 7
 		text, err := c.Info(ctx, section).Result()
 		if err != nil {
 			return nil, err

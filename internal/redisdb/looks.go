@@ -34,7 +34,7 @@ type Work struct {
 	due   time.Time     // when to look next
 	some  bool          // one of the keys existed at the last look
 	soon  bool          // the next pause ends at once
-	woken chan struct{} // closed: the loop goes on
+	woken chan struct{} // closed when the loop continues
 }
 
 const (
@@ -106,7 +106,7 @@ func (l *Looks) changed() {
 	}
 }
 
-// run makes the looks that are due, until nobody waits.
+// run makes due looks until none is waiting.
 func (l *Looks) run() {
 	for {
 		due, wait, any := l.next(time.Now())
@@ -126,7 +126,7 @@ func (l *Looks) run() {
 	}
 }
 
-// next returns the work that is to be looked for now, or how long it is until then.
+// next returns the work to look for now, or how long it is until then.
 func (l *Looks) next(now time.Time) (due []*Work, wait time.Duration, any bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

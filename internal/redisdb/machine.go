@@ -6,8 +6,8 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// MachineMemory returns the memory that this process and its children may use, in bytes: that of the machine,
-// or the limit of their container (cgroup) if that is less.
+// MachineMemory returns the memory that this process and its children may use, in bytes: the machine's, or
+// their container's limit (cgroup) if that is less.
 func MachineMemory() (int64, error) {
 	machine, err := memlimit.FromSystem()
 	container, none := memlimit.FromCgroup()

@@ -14,7 +14,7 @@ import (
 type Pipeline struct {
 	pipe    redis.Pipeliner
 	shared  *Shared
-	cluster *redis.ClusterClient // nil: one server
+	cluster *redis.ClusterClient // nil for one server
 	scripts []scriptCall
 	wait    waiting
 }
@@ -22,7 +22,7 @@ type Pipeline struct {
 // scriptCall is a script in a pipeline and the command that will hold its reply.
 type scriptCall struct {
 	script *script
-	key    string // the first one, which says where in a Cluster it runs; empty: it has none
+	key    string // the first one, which says where in a Cluster it runs; empty if it has none
 	cmd    *redis.Cmd
 }
 
@@ -85,7 +85,7 @@ func (p *Pipeline) Exec(ctx context.Context) error {
 // sharedMost is the maximum number of commands of a pipeline that shares a round trip with others.
 const sharedMost = 8
 
-// send sends the pipeline: a few scripts together with those of other callers, anything else separately.
+// send sends the pipeline: a few scripts together with other callers', anything else separately.
 func (p *Pipeline) send(ctx context.Context) ([]redis.Cmder, error) {
 	cmds := p.pipe.Cmds()
 	if len(cmds) > sharedMost {

@@ -36,11 +36,11 @@ type reader struct {
 	log       *slog.Logger
 
 	joined  bool      // the group exists, as far as we know
-	end     string    // where the stream ended when the group seemed to have read all of it; empty: it hadn't
+	end     string    // where the stream ended when the group seemed to have read all of it; empty if it hadn't
 	resting bool      // the group has read everything up to the end
 	settled bool      // and no process holds anything of that
 	claimed time.Time // when all held entries had been searched for abandoned ones
-	cursor  string    // where that search goes on
+	cursor  string    // where that search continues
 	tidied  time.Time // when consumers that are gone were last removed
 	away    bool      // reading fails at present, and that was logged
 	aside   map[string]*setAside
@@ -72,7 +72,7 @@ func (r *reader) lostGroup(err error) error {
 	return nil
 }
 
-// rest waits until the stream grows, or something else is to be done.
+// rest waits until the stream grows, or there is something else to do.
 func (r *reader) rest(ctx context.Context) {
 	most := restMost
 	if !r.settled {
@@ -137,7 +137,7 @@ func (r *reader) claim(ctx context.Context, now time.Time) ([]Entry, error) {
 		return nil, err
 	}
 	if r.cursor = next; next == allClaimed {
-		r.claimed = now // else there is more to look through, at once
+		r.claimed = now // else there is more to look through, immediately
 	}
 	if now.Sub(r.tidied) >= tidyEvery {
 		r.tidied = now
@@ -169,7 +169,7 @@ func (r *reader) tidy(ctx context.Context, consumer string) error {
 }
 
 // leave removes this consumer from the group, so that restarts do not accumulate consumers. Other consumers
-// take what it still holds.
+// take its remaining entries.
 func (r *reader) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, farewellPatience)
 	defer cancel()

@@ -16,10 +16,10 @@ import (
 // when Options.WaitReplicas replicas have what its scripts wrote. Without that option it is an ordinary
 // pipeline.
 //
-// If too few replicas are connected nothing is sent, and Exec fails with the code TooFewReplicas. If they
-// do not confirm within Options.WaitTimeout, Exec and the scripts' commands fail with the code
-// NotReplicated: the master has applied everything, and it will be lost only if the master is lost in the
-// next moments. Both are of kind fault.Unavailable.
+// If too few replicas are connected, nothing is sent, and Exec fails with the code TooFewReplicas. If they do
+// not confirm within Options.WaitTimeout, Exec and the scripts' commands fail with the code NotReplicated.
+// The master has then applied everything, and it will be lost only if the master is lost in the next moments.
+// Both are of kind fault.Unavailable.
 //
 // Redis confirms the last write of the connection. A script that finds its work already done, but must not
 // succeed before the replicas have it, therefore writes something anyway.
@@ -53,7 +53,7 @@ func (w waiting) judge(answer *redis.Cmd) error {
 	}
 	cause := fmt.Errorf("%d of %d replicas confirmed within %s", n, w.replicas, w.timeout)
 	if err != nil {
-		cause = fmt.Errorf("no replica confirmed: %v", err) // not wrapped: to callers this is one kind of trouble
+		cause = fmt.Errorf("no replica confirmed: %v", err) // not wrapped: to callers all of this is one error
 	}
 	f := fault.Wrap(cause, fault.Unavailable, "NotReplicated",
 		"This was stored, and will probably take effect, but its copies were not confirmed in time; repeat the request with the same idempotency key")
@@ -61,8 +61,8 @@ func (w waiting) judge(answer *redis.Cmd) error {
 	return f
 }
 
-// admit refuses what could not be confirmed anyway. A sender repeats what was stored and then refused, and
-// without an idempotency key it would be sent twice.
+// admit refuses writes that could not be confirmed anyway. A sender repeats a message that was stored and
+// then refused, and without an idempotency key it would be sent twice.
 func (w waiting) admit(ctx context.Context) error {
 	h, err := w.db.health(ctx)
 	if err != nil {
@@ -102,9 +102,9 @@ func goodReplicas(info map[string]string) int {
 // maxRedirects is how often a script is sent to another node of a Cluster, as go-redis does for commands.
 const maxRedirects = 3
 
-// execOnNodes sends the scripts of a replicated pipeline in a Cluster, each to the node that has its keys,
-// so that the wait follows on the same connection: only the node that took a write can say who has it. A
-// Cluster's own pipeline would send the wait anywhere.
+// execOnNodes sends the scripts of a replicated pipeline in a Cluster, each to the node that has its keys. So
+// the wait follows on the same connection: only the node that took a write can say who has it. A Cluster's
+// own pipeline would send the wait anywhere.
 func (p *Pipeline) execOnNodes(ctx context.Context, cluster *redis.ClusterClient, scripts []scriptCall) {
 	wait := minRetryBackoff
 	for try := 0; ; try++ {
@@ -135,7 +135,7 @@ func nodesOf(ctx context.Context, cluster *redis.ClusterClient,
 	return nodes
 }
 
-// execOnNode sends scripts to one node, and returns those that belong to another node.
+// execOnNode sends scripts to one node, and returns scripts that belong to another node.
 func (p *Pipeline) execOnNode(ctx context.Context, node *redis.Client, calls []scriptCall) (
 	again []scriptCall) {
 	pipe := node.Pipeline()

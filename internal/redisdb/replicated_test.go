@@ -85,8 +85,7 @@ func write(t *testing.T, db *redisdb.DB, w int, value string) error {
 	return p.Exec(t.Context())
 }
 
-// TestUnconfirmedWritesAreNotTakenForDone freezes the replica: what was written stays written, and is refused
-// all the same.
+// TestUnconfirmedWritesAreNotTakenForDone freezes the replica: a write stays written, and is refused anyway.
 func TestUnconfirmedWritesAreNotTakenForDone(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})

@@ -88,13 +88,13 @@ func TestFollowTakesOverFromTheDeadAfterARest(t *testing.T) {
 	}
 }
 
-// checkRest follows a stream until it rests, and again.
+// checkRest follows a stream until it pauses, and again.
 func checkRest(t *testing.T, db *redisdb.DB) {
 	t.Helper()
 	var b inbox
 	defer follow(t, db, redisdb.Follow{Stream: "events", Group: "rests"}, b.handle)()
 	for range 2 {
-		time.Sleep(time.Second) // A group that gets nothing rests after half of it; nobody else sees that it does.
+		time.Sleep(time.Second) // A group that gets nothing pauses after half of it, unseen.
 		before := len(b.all())
 		for p := range db.Partitions() {
 			add(t, db, p, p, p+1)
@@ -174,7 +174,7 @@ func TestLoopsLookTogether(t *testing.T) {
 	}
 	within(t, "the loop rests", func() bool {
 		before := woken[7].Load()
-		time.Sleep(5 * every) // a loop that has work goes on in a fifth of it
+		time.Sleep(5 * every) // a loop that has work continues in a fifth of it
 		return woken[7].Load() == before
 	})
 	for i := range woken {
@@ -209,7 +209,7 @@ func TestWakeEndsAPause(t *testing.T) {
 	}
 }
 
-// TestLoopsSeeErrors: a loop goes on while Redis is away, and so notices it.
+// TestLoopsSeeErrors: a loop continues while Redis is away, and so notices it.
 func TestLoopsSeeErrors(t *testing.T) {
 	t.Parallel()
 	c := redis.NewClient(&redis.Options{Network: "unix", Addr: t.TempDir() + "/nobody", MaxRetries: -1})

@@ -31,7 +31,7 @@ type watch struct {
 	up       bool
 	since    time.Time       // when it went away
 	judged   time.Time       // when durability was last read
-	summary  string          // of durability, as last logged
+	summary  string          // durability's, as last logged
 	warnings map[string]bool // the present warnings, all logged
 }
 
@@ -55,7 +55,7 @@ func (w *watch) look(ctx context.Context, now time.Time) {
 func (w *watch) judge(ctx context.Context, now time.Time) {
 	d, err := w.db.Durability(ctx)
 	if err != nil {
-		return // the next ping says what is wrong
+		return // the next ping has the error
 	}
 	w.judged = now
 	if summary := d.String(); summary != w.summary {

@@ -33,10 +33,10 @@ import (
 // a slice, if the only name is one with dots.
 //
 // Each Answer is a word with names. The script writes the word, as in "return OK", and answers the word and
-// the values of the variables of these names. R is a struct with the field Word and a field for each name of
-// any answer; those of other answers stay zero. With Rows R is a slice of structs, and the script writes ROW
-// for one of them. A script that declares neither answers a plain value, a number, a text or a list of texts,
-// and R is its type.
+// the values of the variables with these names. R is a struct with the field Word and a field for each name
+// of any answer; fields of other answers stay zero. With Rows R is a slice of structs, and the script writes
+// ROW for one of them. A script that declares neither answers a plain value, a number, a text or a list of
+// texts, and R is its type.
 //
 // Fields are texts, []byte, numbers, bool (1 or empty), and [time.Time] (Unix milliseconds, 0 for the zero
 // time). An argument with the tag option omitzero is empty where the field is zero.
@@ -179,7 +179,7 @@ func declares(part string) []string {
 // part is a statement of a prelude.
 type part struct {
 	text  string
-	names []string        // that it declares; nil: it is always included
+	names []string        // that it declares; nil if it is always included
 	words map[string]bool // in it
 }
 
@@ -189,8 +189,8 @@ type prelude struct {
 	names map[string]bool // that it declares anywhere
 }
 
-// preludes are those that were read: all scripts of a package have the same.
-var preludes sync.Map // of *prelude, by text
+// preludes have been read: all scripts of a package have the same.
+var preludes sync.Map // of *prelude by text
 
 func readPrelude(text string) *prelude {
 	if known, ok := preludes.Load(text); ok {
@@ -217,10 +217,10 @@ func readPrelude(text string) *prelude {
 	return p
 }
 
-// needed returns the parts of a prelude that a source refers to, and those that these refer to.
+// needed returns the parts of a prelude that a source refers to, including indirect ones.
 func (p *prelude) needed(source string) string {
 	used, kept := words(source), []string(nil)
-	for _, part := range slices.Backward(p.parts) { // a part refers only to what stands before it
+	for _, part := range slices.Backward(p.parts) { // a part refers only to earlier parts
 		if part.names == nil || slices.ContainsFunc(part.names, func(name string) bool { return used[name] }) {
 			kept = append(kept, part.text)
 			maps.Copy(used, part.words)
@@ -236,7 +236,7 @@ func begins(line string) bool {
 		!slices.Contains([]string{"end", "}", ")", "})"}, strings.TrimSpace(line))
 }
 
-// words returns the words of Lua code: names, keywords and numbers. Lines of comment have none.
+// words returns the words in Lua code: names, keywords and numbers. Comments have none.
 func words(code string) map[string]bool {
 	found := map[string]bool{}
 	for line := range strings.Lines(code) {

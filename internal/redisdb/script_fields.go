@@ -16,7 +16,7 @@ import (
 // declarations are the names that the comments of a script declare.
 type declarations struct {
 	args    []string
-	rest    string // of the arguments after the named ones; empty: there are none
+	rest    string // arguments after the named ones; empty if there are none
 	words   []string
 	answers map[string][]string // by word
 	row     []string
@@ -266,9 +266,9 @@ func argument(v reflect.Value, omitzero bool) any {
 
 // answers says where the values of a reply belong.
 type answers struct {
-	words map[string][]field // of a struct with the field Word
+	words map[string][]field // if it is a struct with the field Word
 	word  field
-	row   []field // of a slice of structs
+	row   []field // if it is a slice of structs
 }
 
 func answersOf(t reflect.Type, d *declarations) (a answers, err error) {

@@ -70,7 +70,7 @@ func TestRowsAreNamed(t *testing.T) {
 	}
 }
 
-// TestWrongAnswersAreErrors: a variable that is nil cuts the answer off, and what is no number is none.
+// TestWrongAnswersAreErrors: a nil variable cuts the answer off, and text isn't a number.
 func TestWrongAnswersAreErrors(t *testing.T) {
 	t.Parallel()
 	s := NewScript[testArgs, testAnswer]("test", testSource)

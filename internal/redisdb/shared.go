@@ -14,11 +14,11 @@ import (
 // Shared runs scripts for many goroutines in few round trips. A request that finds a free pipe is sent
 // immediately, alone. While all pipes are busy requests collect, and the next free pipe sends them as one
 // batch. So a busy process makes fewer round trips for each request, and an idle one never waits. In a
-// Cluster each request is sent separately, because a hanging node would delay requests to the others.
-// Results are those of the client itself, except that a request may still be executed after its deadline.
+// Cluster each request is sent separately, because a hanging node would delay requests to the others. Results
+// are the same as the client's, except that a request may still be executed after its deadline.
 type Shared struct {
 	client redis.UniversalClient
-	apart  bool          // each request is sent by itself
+	apart  bool          // each request is sent separately
 	wake   chan struct{} // one for each pipe that should look
 	pipes  sync.WaitGroup
 
@@ -27,17 +27,17 @@ type Shared struct {
 	closed  bool
 }
 
-// request is what one goroutine sends: one command, or a few in order. They belong to the pipe until done
-// is closed.
+// request is what one goroutine sends: one command, or a few in order. They belong to the pipe until done is
+// closed.
 type request struct {
 	cmds     []*redis.Cmd
 	size     int       // bytes of their arguments, about
-	deadline time.Time // when it gives up; zero: never
+	deadline time.Time // when it gives up; zero means never
 	done     chan struct{}
 }
 
 const (
-	sharedPipes   = 2                // round trips under way at once
+	sharedPipes   = 2                // concurrent round trips
 	batchRequests = 128              // requests in one of them
 	batchBytes    = 256 << 10        // and bytes: a larger request is sent alone
 	batchTimeout  = 10 * time.Second // how long one may take at most, repetitions included
@@ -110,9 +110,8 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 	return nil
 }
 
-// await waits for the replies, and reports whether they came before the deadline. As with the client
-// itself, only a deadline ends the wait, also in a context that was cancelled before, or whose Done never
-// closes.
+// await waits for the replies, and reports whether they came before the deadline. As with the client itself,
+// only a deadline ends the wait, even in a context that was cancelled before, or whose Done never closes.
 func (s *Shared) await(ctx context.Context, r *request) bool {
 	var late <-chan time.Time
 	if !r.deadline.IsZero() {
@@ -224,7 +223,7 @@ func (s *Shared) send(ctx context.Context, batch []*request) {
 	}
 }
 
-// unanswered sets the error of a round trip on commands without a reply or an error of their own.
+// unanswered sets the error of a round trip on commands without a reply or an error.
 func unanswered(batch []*request, err error) {
 	for _, r := range batch {
 		for _, cmd := range r.cmds {

@@ -168,8 +168,8 @@ func TestLargeSharedCallsTravelAlone(t *testing.T) {
 	}
 }
 
-// A server that is starting, or has become a replica, did nothing. The client repeats what it is told so, but
-// not within a pipeline.
+// A server that is starting, or has become a replica, did nothing. The client repeats a call after such an
+// answer, but not within a pipeline.
 func TestSharedCallsAreRepeatedByThemselves(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []proto{
@@ -308,7 +308,7 @@ func TestDeadlineCutsASharedCallInAnyCase(t *testing.T) {
 	}
 }
 
-// TestSharedCallsThatGaveUpAreNotSent: whoever was told that a submit failed sends it again, so what was not
+// TestSharedCallsThatGaveUpAreNotSent: after a failed answer a client submits again, so calls that were not
 // sent by then must not be.
 func TestSharedCallsThatGaveUpAreNotSent(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func TestSharedCallsGetTheirOwnAnswers(t *testing.T) {
 	}
 }
 
-// TestANodeThatHangsHoldsUpNoOther: in a Cluster what is asked of the other nodes goes on.
+// TestANodeThatHangsHoldsUpNoOther: in a Cluster, calls to the other nodes continue.
 func TestANodeThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	g := testredis.Cluster(t, testredis.Topology{})

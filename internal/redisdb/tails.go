@@ -28,7 +28,7 @@ type tails struct {
 
 // tail is the waiting for the streams of one slot.
 type tail struct {
-	next  *tailRead   // about to begin; nil: none
+	next  *tailRead   // about to begin; nil if none
 	reads []*tailRead // under way
 }
 
@@ -40,7 +40,7 @@ type tailRead struct {
 
 // tailWaiter waits for a stream to have entries after the one with an id.
 type tailWaiter struct {
-	key   string // empty: it gave up
+	key   string // empty if it gave up
 	after string
 	grown chan struct{}
 }
@@ -76,7 +76,7 @@ func (db *DB) AwaitEntry(ctx context.Context, key, after string, most time.Durat
 	return false
 }
 
-// join has a read wait for those that have not given up: one that is under way, or the next one.
+// join has a read wait for waiters that have not given up: a read that is under way, or the next one.
 func (t *tails) join(slot string, waiters ...*tailWaiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,14 +108,14 @@ func (t *tails) join(slot string, waiters ...*tailWaiter) {
 	}
 }
 
-// covers reports whether the read ends when the stream of w has what it waits for.
+// covers reports whether the read ends when w's stream has the entries that w waits for.
 func (r *tailRead) covers(w *tailWaiter) bool {
 	after, known := r.after[w.key]
 	return known && !olderEntry(w.after, after)
 }
 
-// read waits for the streams of all that joined, until one of them grows or the round is over. The waiters
-// that are left join another read.
+// read waits for the streams of all that joined, until one of them grows or the round ends. The remaining
+// waiters join another read.
 func (t *tails) read(slot string) {
 	time.Sleep(tailGather)
 	t.mu.Lock()

@@ -1,5 +1,5 @@
--- tidy.lua removes consumers of a group that are gone, and only when they hold nothing: deleting a consumer forgets what it holds, so
--- looking and deleting must be one step.
+-- tidy.lua removes consumers of a group that are gone, if they hold nothing. Deleting a consumer forgets what
+-- it holds, so looking and deleting must be one step.
 --
 -- KEYS[1]  the stream
 -- ARGV: group idle_most consumer_name

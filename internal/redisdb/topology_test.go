@@ -35,7 +35,7 @@ func TestAnyExists(t *testing.T) {
 	checkAnyExists(t, testredis.New(t))
 }
 
-// checkAnyExists looks for keys of several partitions, of which one appears.
+// checkAnyExists looks for keys in several partitions; one appears.
 func checkAnyExists(t *testing.T, db *redisdb.DB) {
 	t.Helper()
 	var keys []string

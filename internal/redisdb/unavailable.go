@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// awayPrefixes are the prefixes of errors of a server that cannot execute a command now but may later.
+// awayPrefixes are the prefixes of errors from a server that cannot execute a command now but may later.
 var awayPrefixes = []string{
 	"LOADING ",     // reading its file after a start
 	"READONLY ",    // a replica, just after a failover
@@ -34,9 +34,8 @@ var awayPrefixes = []string{
 }
 
 // Unavailable reports whether err is temporary (Redis unreachable, starting, full, too slow, changing
-// master), as opposed to a fault of the program (a wrong command, a wrong type). A cancelled context is
-// neither. A context whose deadline passed counts as unavailable, because Redis should have replied by
-// then.
+// master), not an error in the program (a wrong command, a wrong type). A cancelled context is neither. A
+// context whose deadline passed counts as unavailable, because Redis should have replied by then.
 func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, redis.Nil) || errors.Is(err, context.Canceled) {
 		return false
@@ -53,8 +52,8 @@ func Unavailable(err error) bool {
 		isTopologyLost(err)
 }
 
-// Failed adds what was tried to an error of Redis, and makes it a fault of kind Unavailable if it is
-// temporary. nil stays nil.
+// Failed adds what was tried to an error of Redis, and makes it an Unavailable fault if it is temporary. nil
+// stays nil.
 func Failed(err error, doing string, args ...any) error {
 	if err == nil {
 		return nil
@@ -62,8 +61,7 @@ func Failed(err error, doing string, args ...any) error {
 	return Away(fmt.Errorf(doing+": %w", append(args, err)...))
 }
 
-// Away makes a temporary error (see [Unavailable]) a fault of kind Unavailable. Any other error stays as it
-// is.
+// Away makes a temporary error (see [Unavailable]) an Unavailable fault. Any other error stays as it is.
 func Away(err error) error {
 	if !Unavailable(err) {
 		return err
@@ -77,8 +75,8 @@ func Away(err error) error {
 	return f
 }
 
-// Full reports whether Redis refused a write because it has reached its maxmemory. Of a transaction, which
-// has no reason in its error, that is the usual one.
+// Full reports whether Redis refused a write because it has reached its maxmemory. A failed transaction gives
+// no reason; Full assumes the usual one.
 func Full(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && (strings.Contains(reply.Error(), "OOM ") ||

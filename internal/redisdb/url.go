@@ -105,7 +105,7 @@ func (t *target) place(u *url.URL, hosts, port string) error {
 	return nil
 }
 
-// take takes the parameters, and what go-redis reads. Its own parameters are refused: what they set is ours.
+// take takes the parameters, and what go-redis reads. It refuses go-redis' own parameters: we set these.
 func (t *target) take(u *url.URL) error {
 	params, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

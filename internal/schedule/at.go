@@ -12,8 +12,8 @@ var localLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05"}
 var errAt = errors.New("must be a time such as 2026-12-24T08:00, or with an offset 2026-12-24T08:00:00+01:00")
 
 // At reads an instant in RFC 3339, or a local time in loc: 2026-12-24T08:00 or 2026-12-24T08:00:05. A local
-// time that clocks skip is an error that names the next one. Of one that comes twice it is the first. The
-// result is in loc. Years are 0 to 9999.
+// time that clocks skip is an error that names the next one. If it comes twice, it is the first. The result
+// is in loc. Years are 0 to 9999.
 func At(text string, loc *time.Location) (time.Time, error) {
 	var at time.Time
 	if at.UnmarshalText([]byte(text)) == nil {
@@ -73,9 +73,9 @@ func local(wall time.Time, layout string, loc *time.Location) (time.Time, error)
 	return at, nil
 }
 
-// reach returns the first instant at which the clocks of loc show wall or later, and what they show then.
-// wall and shows are seconds since 1970 by the clocks on the wall. If clocks jump over wall, shows is after
-// it. A later wall never has an earlier instant.
+// reach returns the first instant at which the clocks of loc show wall or later, and the time that they show
+// then. wall and shows are seconds since 1970 by the clocks on the wall. If clocks jump over wall, shows is
+// after it. A later wall never has an earlier instant.
 func reach(wall int64, loc *time.Location) (at, shows int64) {
 	at = wall - mostOffset
 	for range mostPeriods {

@@ -25,10 +25,10 @@ type Cadence struct {
 	Mode     Mode
 	Hour     int     // daily, weekly, monthly: 0 to 23
 	Minute   int     // hourly, daily, weekly, monthly: 0 to 59
-	Weekdays [7]bool // weekly, by time.Weekday; none: Monday
-	Day      int     // monthly: 1 to 31; a month that lacks the day has its last; 0: the 1st
-	Slots    []Slot  // custom: times of the week; none: Cron
-	Cron     Cron    // custom without Slots; zero: none
+	Weekdays [7]bool // weekly, by time.Weekday; defaults to Monday
+	Day      int     // monthly: 1 to 31 (default 1); a month that lacks the day has its last
+	Slots    []Slot  // custom: times of the week; if empty, see Cron
+	Cron     Cron    // custom without Slots; zero if none
 }
 
 // Slot is a time of the week.

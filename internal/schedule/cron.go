@@ -15,11 +15,11 @@ type Cron struct {
 	both                                   bool // both kinds of days must match; else either is enough
 }
 
-// cronField is what one of the five fields may have.
+// cronField is the range of one of the five fields.
 type cronField struct {
 	name        string
 	least, most int
-	names       []string // of the numbers from least on
+	names       []string // the numbers' names, from least on
 }
 
 // sunday is the second number of a Sunday.

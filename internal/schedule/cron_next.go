@@ -81,7 +81,7 @@ func (c Cron) nextClock(minute int) int {
 	return hour*60 + c.minutes.from(0)
 }
 
-// check returns what is wrong with a cron that was read: it comes too seldom or too often.
+// check returns an error if a parsed cron comes too seldom or too often.
 func (c Cron) check() []fault.Field {
 	// Until 2100 the calendar repeats after 28 years. Each search begins within 30 days of a period.
 	const step, years = 30, 28

@@ -8,15 +8,15 @@
 //     window.
 //   - A local time in a gap is refused by At. One that comes twice is the first of the two.
 //   - A cadence has one period for each local time that it asks for, never two, whatever clocks do. Its ID is
-//     that of the local date asked for, not of the instant. A time in a gap comes at the end of the gap, and
-//     one that exists twice comes the first time. No period comes before the clocks show its time.
+//     the local date's, not the instant's. A time in a gap comes at the end of the gap, and a time that
+//     exists twice comes the first time. No period comes before the clocks show its time.
 //   - Two cases have no period: a date that clocks jump over, such as 2011-12-30 in Pacific/Apia, and a time
-//     that falls on the same instant as a later one, of which there is only the later.
+//     that falls on the same instant as a later one. Only the later has one.
 //   - Dates are counted on the calendar of the zone, never in hours. A day that a month lacks is its last.
-//   - A cron is that of cron(8) of Debian: of two restricted kinds of days, either is enough. One that comes
-//     more often than every 15 minutes, or never, is refused.
+//   - A cron is as in Debian's cron(8): if two kinds of days are restricted, either is enough. A cron that
+//     comes more often than every 15 minutes, or never, is refused.
 //   - Quiet hours end at the first instant that is in none of their windows, by the same rule for clocks.
-//   - Time zones are those of the IANA, by their full names. They are compiled in, for machines without them.
+//   - Time zones are the IANA's, by their full names. They are compiled in, for machines without them.
 //   - Nothing panics, and every search ends, whatever the input is.
 //
 // It owns no Redis keys.

@@ -18,8 +18,8 @@ type Period struct {
 	Asked string
 }
 
-// The years of which periods are: those that an ID has four digits for. The first and the last minute are
-// counted since 1970 by the clocks on the wall.
+// The years of periods: the ones that an ID has four digits for. The first and the last minute are counted
+// since 1970 by the clocks on the wall.
 const (
 	firstMinute = -719162 * perDay
 	lastMinute  = 2932897*perDay - 1
@@ -28,7 +28,7 @@ const (
 // Next returns the first period after an instant, by the clocks of a zone. It is false if there is none: the
 // cadence has an impossible value, its cron does not come within 5 years, or the year would be after 9999.
 // The first period is in the year 1. A cron of 29 February is thus false from March 2096 to February 2099,
-// because 2100 is no leap year.
+// because 2100 isn't a leap year.
 //
 // If several periods fall on one instant, because clocks jump over them, only the newest is returned. A date
 // that clocks jump over has no periods.

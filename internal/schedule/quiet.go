@@ -40,7 +40,7 @@ func (q Quiet) In(at time.Time, loc *time.Location) bool {
 }
 
 // End returns the first instant, not before at, that is outside quiet hours: at itself if it is outside, else
-// an instant in loc. Quiet hours that never end, which Check refuses, end at once.
+// an instant in loc. Quiet hours that never end, which Check refuses, end immediately.
 func (q Quiet) End(at time.Time, loc *time.Location) time.Time {
 	if !q.In(at, loc) {
 		return at
@@ -61,7 +61,7 @@ func (q Quiet) End(at time.Time, loc *time.Location) time.Time {
 	return time.Unix(unix, 0).In(loc)
 }
 
-// left returns the seconds until quiet hours end if no clock is changed; 0: it is outside them. wall is the
+// left returns the seconds until quiet hours end if no clock is changed, or 0 outside of them. wall is the
 // seconds since 1970 by the clocks on the wall. It is false if they never end.
 func (q Quiet) left(wall int64) (seconds int64, ends bool) {
 	for seconds <= perWeek*60 {

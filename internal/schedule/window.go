@@ -10,7 +10,7 @@ import (
 
 // Window is hours of a week. The zero Window is always open.
 type Window struct {
-	Days  [7]bool // by time.Weekday: the days on which it begins; none: all
+	Days  [7]bool // by time.Weekday: the days on which it begins; none means all
 	From  Clock   // when it begins
 	Until Clock   // the first minute after it; at or before From: on the next day, so that equal is 24 hours
 }
@@ -41,7 +41,7 @@ func ParseWindow(days []string, from, until string) (Window, []fault.Field) {
 	return w, wrong
 }
 
-// Open tells whether the window is open at an instant, by the clocks of a zone.
+// Open reports whether the window is open at an instant, by the clocks of a zone.
 func (w Window) Open(at time.Time, loc *time.Location) bool {
 	_, offset := at.In(loc).Zone()
 	return w.wait(at.Unix()+int64(offset)) == 0
@@ -71,8 +71,8 @@ func (w Window) Next(at time.Time, loc *time.Location) time.Time {
 	return time.Unix(next, 0).In(loc)
 }
 
-// wait returns the seconds until the window opens if no clock is changed; 0: it is open. wall is the seconds
-// since 1970 by the clocks on the wall.
+// wait returns the seconds until the window opens if no clock is changed, or 0 if it is open. wall is the
+// seconds since 1970 by the clocks on the wall.
 func (w Window) wait(wall int64) int64 {
 	minute, length := ofWeek(floorDiv(wall, 60)), w.length()
 	least := int64(perWeek)
@@ -89,8 +89,8 @@ func (w Window) wait(wall int64) int64 {
 	return least*60 - mod(wall, 60)
 }
 
-// left returns the seconds until the window closes if no clock is changed; 0: it is not open. wall is the
-// seconds since 1970 by the clocks on the wall.
+// left returns the seconds until the window closes if no clock is changed, or 0 if it is not open. wall is
+// the seconds since 1970 by the clocks on the wall.
 func (w Window) left(wall int64) int64 {
 	minute, length := ofWeek(floorDiv(wall, 60)), w.length()
 	var most int64

@@ -102,7 +102,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// shows tells whether the calendar and the clock of a place are in a window.
+// shows reports whether a place's calendar and clock are in a window.
 func shows(w schedule.Window, at time.Time) bool {
 	today, yesterday := w.Days[at.Weekday()], w.Days[(at.Weekday()+6)%7]
 	if w.Days == [7]bool{} {

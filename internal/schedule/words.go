@@ -111,7 +111,7 @@ func (c Cadence) slots() []Slot {
 }
 
 // Span returns an upper bound of the time between the instants of two periods, in any zone. It allows for
-// clocks that go back by a day and for a date that they jump over. Of a cron it is 5 years.
+// clocks that go back by a day and for a date that they jump over. For a cron it is 5 years.
 func (c Cadence) Span() time.Duration {
 	const day = 24 * time.Hour
 	switch c.Mode {

@@ -24,18 +24,18 @@ var (
 // datesSkipped are the dates in these years that never were.
 var datesSkipped = map[string]string{"Pacific/Apia": "2011-12-30", "Pacific/Fakaofo": "2011-12-30"}
 
-// longGaps are the zones whose clocks jumped by more than an hour in these years, and the longest jump. Those
-// of Pacific/Fakaofo jumped with those of Pacific/Apia.
+// longGaps are the zones whose clocks jumped by more than an hour in these years, and the longest jump.
+// Pacific/Fakaofo's clocks jumped with Pacific/Apia's.
 var longGaps = map[string]time.Duration{
 	"America/Bahia_Banderas": 2 * time.Hour, "America/Indiana/Winamac": 2 * time.Hour,
 	"Antarctica/Casey": 3 * time.Hour, "Antarctica/Davis": 2 * time.Hour, "Antarctica/Troll": 2 * time.Hour,
 	"Europe/Simferopol": 2 * time.Hour, "Pacific/Apia": 24 * time.Hour,
 }
 
-// wholeZones are the zones of which all days of these years are looked at.
+// wholeZones are the zones for which the test looks at all days of these years.
 var wholeZones = []string{"America/New_York", "Europe/Zurich", "Africa/Casablanca", "Pacific/Apia"}
 
-// change is a change of the clocks of a zone, in seconds.
+// change is a change of a zone's clocks, in seconds.
 type change struct {
 	wall        int64 // since 1970, what clocks show before it
 	jump        int64 // forward
@@ -141,7 +141,7 @@ func repeats(t *testing.T) []repeat {
 }
 
 // TestEveryZone looks at the periods around each change of clocks, in each zone of the IANA, from 2000 to
-// 2037. Of some zones it looks at whole years.
+// 2037. In some zones it looks at whole years.
 func TestEveryZone(t *testing.T) {
 	t.Parallel()
 	all, gaps := repeats(t), map[string]time.Duration{}
@@ -179,7 +179,7 @@ func checkPeriods(t *testing.T, r repeat, loc *time.Location, from, to time.Time
 	t.Helper()
 	const layout = "2006-01-02T15:04"
 	name := loc.String()
-	// Of the first date all clocks show the day before.
+	// All clocks show the day before the first date.
 	after := time.Date(from.Year(), from.Month(), from.Day()-1, 0, 0, 0, 0, loc)
 	var last, next schedule.Period
 	ok := true

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	tagBytes    = 4  // of the account, and of the recipient
+	tagBytes    = 4  // for the account, and for the recipient
 	sentMac     = 10 // 80 bits: a return path has no room for more
 	proofBytes  = 1 + 2*tagBytes + sentMac
 	returnBytes = 16 + proofBytes
@@ -20,8 +20,8 @@ const (
 // alphabet is the base32 alphabet of RFC 4648 in lower case.
 var alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// Sent is the content of a verified return path or proof: it names a message, and says of an account and of
-// an address whether the message was the account's and went to the address.
+// Sent is the content of a verified return path or proof. It names a message, and shows whether it was a
+// given account's and went to a given address.
 type Sent struct {
 	MessageID string
 	Whole     bool // the message had several recipients, and To is false for all addresses
@@ -41,7 +41,7 @@ func (s Sent) To(address string) bool {
 	return s.MessageID != "" && !s.Whole && s.address == s.key.tag('r', strings.ToLower(address))
 }
 
-// tag is a keyed hash of an account or an address. 32 bits are enough: nobody without the key can search for
+// tag is a keyed hash of an account or an address. 32 bits are enough: without the key no one can search for
 // a text with a given tag.
 func (k key) tag(kind byte, text string) (tag [tagBytes]byte) {
 	copy(tag[:], k.macs.sum(func(to []byte) []byte {

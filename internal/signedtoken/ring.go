@@ -44,10 +44,10 @@ type Token struct {
 	MessageID string
 	Recipient int    // index of the recipient in the envelope, from 0; Whole: the message as a whole
 	URL       string // Click only: the target
-	// Unsubscribe: id of the list; empty: all mail of the account. Confirm: ids, with commas between
+	// Unsubscribe: id of the list, or empty for all mail of the account. Confirm: ids, with commas between
 	List string
-	// Unsubscribe and Confirm: the recipient. Sender: the address. Return path and proof: the only recipient;
-	// empty: several
+	// Unsubscribe and Confirm: the recipient. Sender: the address. Return path and proof: the only recipient, or
+	// empty if there are several
 	Address string
 }
 
@@ -61,10 +61,10 @@ func (s Token) Time() time.Time {
 	return ulid.Time(id.Time()).UTC()
 }
 
-// Purpose is what a token is for. It is signed: a token of one purpose is refused for every other.
+// Purpose is a token's purpose. It is signed: a token with one purpose is refused for every other.
 type Purpose uint8
 
-// The purposes. Their numbers are part of what is signed and must not change.
+// The purposes. Their numbers are signed and must not change.
 const (
 	Open        Purpose = 1 // the pixel of a mail was fetched
 	Click       Purpose = 2 // a link of a mail was followed
@@ -112,7 +112,7 @@ type Ring struct {
 // key is a Key with the keys derived from it.
 type key struct {
 	id     uint8
-	macs   *macs       // of the secret
+	macs   *macs       // the secret's
 	nonces *macs       // make nonces
 	aead   cipher.AEAD // seals the tokens of sealed purposes
 }
@@ -165,7 +165,7 @@ func (k key) mac(p Purpose, content []byte, size int) []byte {
 	return sum[:size]
 }
 
-// macs makes HMACs with one key. It reuses what it makes them with: keying takes half of the time.
+// macs makes HMACs with one key. It reuses its hashes: keying takes half of the time.
 type macs struct{ idle sync.Pool }
 
 type mac struct {

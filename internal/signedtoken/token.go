@@ -36,7 +36,7 @@ func (r *Ring) Sign(p Purpose, s Token) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(token), nil
 }
 
-// Read verifies the text of a token of one purpose and returns its content. It fails with ErrForged,
+// Read verifies a token's text for one purpose and returns its content. It fails with ErrForged,
 // ErrUnknownKey or ErrPreview.
 func (r *Ring) Read(p Purpose, token string) (Token, error) {
 	s, err := r.readAs(p, token)
@@ -95,8 +95,8 @@ func (k key) open(p Purpose, token []byte) (body []byte, ok bool) {
 // sealed reports whether tokens of the purpose are sealed, not only signed.
 func (p Purpose) sealed() bool { return p == Unsubscribe || p == Sender || p == Confirm }
 
-// about is what a sealed token is bound to beside its body: its header, and its purpose. Unsubscribe was the
-// only purpose once, and its tokens are good for years.
+// about returns what a sealed token is bound to in addition to its body: its header, and its purpose.
+// Unsubscribe was the only purpose once, and its tokens are good for years.
 func (k key) about(p Purpose) []byte {
 	if p == Unsubscribe {
 		return []byte{k.header()}

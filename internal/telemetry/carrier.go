@@ -28,8 +28,8 @@ func (t *Tracer) Incoming(ctx context.Context, h http.Header) context.Context {
 	return t.Continue(ctx, carrier(h.Get(parentHeader), strings.Join(h.Values(stateHeader), ",")))
 }
 
-// Carrier returns the trace of a context as it is stored: its traceparent and, after a space, its tracestate.
-// Empty: it has none.
+// Carrier returns a context's trace as it is stored: its traceparent and, after a space, its tracestate. It
+// returns "" if there is none.
 func (t *Tracer) Carrier(ctx context.Context) string {
 	if t == nil || !trace.SpanContextFromContext(ctx).IsValid() {
 		return ""
@@ -62,7 +62,7 @@ func (t *Tracer) Outgoing(ctx context.Context, h http.Header) {
 	}
 }
 
-// ID returns the trace id of a carrier, 32 hexadecimal digits; empty: it has none.
+// ID returns the trace id of a carrier, 32 hexadecimal digits; empty if it has none.
 func ID(carrier string) string {
 	parts := strings.SplitN(carrier, "-", 3)
 	if len(parts) < 3 || len(parts[1]) != 32 {

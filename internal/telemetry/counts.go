@@ -7,8 +7,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// counts counts spans: those that ended, and what became of them. Those that did not fit in memory were made,
-// and neither sent nor lost.
+// counts counts ended spans, and their results. Spans that did not fit in memory were made, and neither sent
+// nor lost.
 type counts struct {
 	spans *prometheus.CounterVec
 }

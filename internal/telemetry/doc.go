@@ -10,12 +10,12 @@
 //
 // # Promises
 //
-//   - A span never waits for the collector. If that is away, spans wait in memory, at most [mostWaiting], and
-//     others are dropped. Close waits for its context only.
+//   - A span never waits for the collector. If that is unavailable, spans wait in memory, at most
+//     [mostWaiting], and others are dropped. Close waits for its context only.
 //   - Spans have ids, states and numbers, no addresses and no texts of mail: callers pass none, and the
 //     errors of spans are codes.
-//   - Who has no trace begins none but by [Tracer.Root], which picks Options.Share of them. Who continues a
-//     trace does as its traceparent says.
+//   - Code without a trace begins one only by [Tracer.Root], which picks Options.Share of them. Code that
+//     continues a trace does as its traceparent says.
 //
 // It owns no keys in Redis. What a message stores of its trace is a carrier: see [Carrier].
 package telemetry

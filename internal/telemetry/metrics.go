@@ -27,7 +27,7 @@ func (m Metrics) Counters(name, help, label string, values ...string) *prometheu
 	return c
 }
 
-// CountersBy makes counters by labels. The caller begins those whose labels are known.
+// CountersBy makes counters by labels. The caller begins the ones whose labels are known.
 func (m Metrics) CountersBy(name, help string, labels ...string) *prometheus.CounterVec {
 	return m.auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }

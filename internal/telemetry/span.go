@@ -16,10 +16,10 @@ const (
 	Asks     = trace.SpanKindClient // makes a request, or speaks SMTP
 )
 
-// Span is a step that has begun. Nil is no span.
+// Span is a step that has begun. Nil means no span.
 type Span struct{ span trace.Span }
 
-// Set notes what is known of the step. It must be no address.
+// Set notes a value about the step. It must not be an address.
 func (s *Span) Set(key, value string) {
 	if s != nil && value != "" {
 		s.span.SetAttributes(attribute.String(key, value))

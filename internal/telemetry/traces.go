@@ -23,14 +23,14 @@ import (
 
 // Options are the settings of a Tracer.
 type Options struct {
-	Endpoint string            // web address of the collector; without a path, /v1/traces is added. Empty: off
-	Headers  map[string]string // of each request to it, such as Authorization
-	Share    float64           // of new traces, 0 to 1, that have spans. Traces of callers are as these say
+	Endpoint string            // the collector's URL; without a path, /v1/traces is added. Empty for off
+	Headers  map[string]string // for each request to it, such as Authorization
+	Share    float64           // share of new traces, 0 to 1, that have spans. Callers' traces are as these say
 	Version  string            // of Postroom
-	Every    time.Duration     // spans are sent at the latest after this time; 0: 5 s
+	Every    time.Duration     // spans are sent at the latest after this time; defaults to 5 s
 
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
 }
 
 const (
@@ -98,7 +98,7 @@ func ReadHeaders(text string) (map[string]string, error) {
 	return headers, nil
 }
 
-// Close sends what waits, until ctx ends.
+// Close sends waiting spans, until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -109,7 +109,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return nil
 }
 
-// Root begins a span of the trace of ctx, or of a new one.
+// Root begins a span of ctx's trace, or of a new one.
 func (t *Tracer) Root(ctx context.Context, name string, kind Kind) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -118,7 +118,7 @@ func (t *Tracer) Root(ctx context.Context, name string, kind Kind) (context.Cont
 	return ctx, &Span{span}
 }
 
-// Child begins a span of the trace of ctx. Without one it begins nothing.
+// Child begins a span of ctx's trace. Without a trace it begins nothing.
 func (t *Tracer) Child(ctx context.Context, name string, kind Kind) (context.Context, *Span) {
 	if t == nil || !trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx, nil
@@ -126,7 +126,7 @@ func (t *Tracer) Child(ctx context.Context, name string, kind Kind) (context.Con
 	return t.Root(ctx, name, kind)
 }
 
-// Past makes a span, as Child does, of a step that has ended. note notes what is known of it.
+// Past makes a span, as Child does, of a step that has ended. note adds its values.
 func (t *Tracer) Past(ctx context.Context, name string, kind Kind, start, end time.Time, note func(*Span)) {
 	if t == nil || !trace.SpanContextFromContext(ctx).IsValid() {
 		return

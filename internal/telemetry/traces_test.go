@@ -59,7 +59,7 @@ func open(t *testing.T, endpoint string, share float64, reg prometheus.Registere
 	return on
 }
 
-// TestCarriers: a trace that came in goes out and is stored, and headers that are wrong are none.
+// TestCarriers: a trace that came in goes out and is stored, and invalid headers are ignored.
 func TestCarriers(t *testing.T) {
 	t.Parallel()
 	on := open(t, "http://127.0.0.1:9", 0, nil)
@@ -96,7 +96,7 @@ func TestCarriers(t *testing.T) {
 	}
 }
 
-// TestShare: of new traces none has spans with a share of 0, and those of callers do as they say.
+// TestShare: with a share of 0 no new trace has spans, and callers' traces do as they say.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

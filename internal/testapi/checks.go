@@ -238,7 +238,7 @@ func uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// keyed is what is known of an idempotency key.
+// keyed is the record of an idempotency key.
 type keyed struct {
 	body   [sha256.Size]byte
 	until  time.Time

@@ -20,7 +20,7 @@ type happened struct {
 	item object // the event in the webhook
 }
 
-// Happen lets an event happen at a time, without a webhook: only the events API tells it.
+// Happen lets an event happen at a time, without a webhook: only the events API reports it.
 func (s *Server) Happen(what Event, d Delivery, at time.Time) {
 	s.record(what, d, at, events[s.Name](what, d, at))
 }

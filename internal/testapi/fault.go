@@ -28,7 +28,7 @@ const (
 	Answer        // the header of the answer and half of its body were sent
 )
 
-// Say is an error that every provider has its own words for.
+// Say is an error that every provider words differently.
 type Say string
 
 // The errors of a [Fault]'s Say.
@@ -38,9 +38,9 @@ const (
 	Down      Say = "down"      // a failure of the provider, in its own form
 )
 
-// Fault is what goes wrong with one request. Its fields can be combined. The zero value is no fault.
+// Fault is what goes wrong with one request. Its fields can be combined. The zero value means nothing.
 type Fault struct {
-	// At is where the exchange stops. With Wait it goes on when the channel is closed. Each value that is sent
+	// At is where the exchange stops. With Wait it continues when the channel is closed. Each value that is sent
 	// to Wait at the point Answer lets one more byte out. Without Wait the connection is cut.
 	At   Point
 	Wait <-chan struct{}
@@ -68,7 +68,7 @@ func (s *Server) Fail(faults ...Fault) {
 	s.keepAlive()
 }
 
-// FailAlways lets all requests go wrong that have no fault of their own. The zero value ends that.
+// FailAlways lets all requests without their own fault go wrong. The zero value ends that.
 func (s *Server) FailAlways(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,7 +321,7 @@ func inList(answer any, change func([]any) []any) any {
 	return answer
 }
 
-// each returns a copy of an answer in which a function has changed every value that is no list or object.
+// each returns a copy of an answer in which a function has changed every value except lists and objects.
 func each(answer any, change func(name string, v any) any) any {
 	var walk func(string, any) any
 	walk = func(name string, v any) any {

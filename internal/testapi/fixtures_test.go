@@ -163,7 +163,7 @@ func send(t *testing.T, r *http.Request) (*http.Response, string) {
 // state is what brings a fake into the state of a fixture.
 type state struct {
 	change  func(*Options)
-	body    func(string) string // of the request
+	body    func(string) string // the request's
 	request func(*http.Request)
 	fault   Fault
 	before  int // requests before this one, which are still under way

@@ -18,7 +18,7 @@ type hooks struct {
 	number       bool   // ids are numbers
 	listed       func(*call, []object) any
 	created      func(*call, object) answer
-	changed      func(*call, object) answer // nil: they are changed in another way
+	changed      func(*call, object) answer // nil if they are changed in another way
 	wrong        func(*call, object) string // what is wrong with a request besides
 	refusal      func(text string) answer
 }
@@ -93,14 +93,14 @@ func (h hooks) read(c *call) (hook object, refusal answer, ok bool) {
 func (s *Server) allHooks() []object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := []object{} // an empty list is no null
+	all := []object{} // an empty list isn't null
 	for _, h := range s.hooks {
 		all = append(all, maps.Clone(h))
 	}
 	return all
 }
 
-// changeHook lays fields over a webhook, and returns it; nil: there is none of this id.
+// changeHook lays fields over a webhook, and returns it; nil if there is none of this id.
 func (s *Server) changeHook(name, id string, fields object) object {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ func merged[V any](all, own map[string]V) map[string]V {
 	return out
 }
 
-// objects makes a list for an answer. It is never nil: an empty list is no null in JSON.
+// objects makes a list for an answer. It is never nil: an empty list isn't null in JSON.
 func objects[T any](list []T, make func(T) any) []any {
 	out := []any{}
 	for _, one := range list {
@@ -52,7 +52,7 @@ func objects[T any](list []T, make func(T) any) []any {
 	return out
 }
 
-// filler puts values in place of their names between two marks.
+// filler replaces names between two marks by their values.
 func filler(left, right string, values map[string]string) *strings.Replacer {
 	var all []string
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(values))) { // -h1- must not hide in -h10-
@@ -61,7 +61,7 @@ func filler(left, right string, values map[string]string) *strings.Replacer {
 	return strings.NewReplacer(all...)
 }
 
-// handlebars puts values in place of {{name}}, escaped for HTML if escape is set, and of {{{name}}}.
+// handlebars replaces {{name}} by values, escaped for HTML if escape is set, and {{{name}}}.
 func handlebars(values map[string]string, escape bool) *strings.Replacer {
 	var all []string
 	for name, value := range values {

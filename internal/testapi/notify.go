@@ -38,8 +38,8 @@ func (s *Server) Notify(ctx context.Context, to string, what Event, d Delivery) 
 	return s.notify(ctx, to, http.Header{}, what, d)
 }
 
-// Report posts a webhook about a delivery to each address that was set up with the provider's API, with the
-// secret that was set up, and returns the statuses of the answers.
+// Report posts a webhook about a delivery to each address that was set up with the provider's API, with its
+// secret. It returns the statuses of the answers.
 func (s *Server) Report(ctx context.Context, what Event, d Delivery) ([]int, error) {
 	to := map[string]http.Header{}
 	for _, h := range s.allHooks() {

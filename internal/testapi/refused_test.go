@@ -83,7 +83,7 @@ func TestRefusedFields(t *testing.T) {
 	}
 }
 
-// TestTexts: what a recipient gets has the texts of the request, also of a merge.
+// TestTexts: a recipient's mail has the texts of the request, even in a merge.
 func TestTexts(t *testing.T) {
 	for name, want := range map[string][]string{
 		"postmark/accepted": {"Your order 1042", "Hello Ann, your order 1042 is on its way."},

@@ -333,7 +333,7 @@ func (s *Server) render(a answer, f Fault) (answer, error) {
 	} else {
 		a.body = text
 	}
-	for name, value := range f.Header { // in place of the provider's own, however that spells it
+	for name, value := range f.Header { // instead of the provider's own, however that spells it
 		maps.DeleteFunc(header, func(other, _ string) bool { return strings.EqualFold(other, name) })
 		header[name] = value
 	}

@@ -21,7 +21,7 @@ import (
 	webhook "github.com/postroom/postroom/internal/provider"
 )
 
-// exchange sends a provider's first fixture with another body, on a connection of its own.
+// exchange sends a provider's first fixture with another body, on its own connection.
 func exchange(t *testing.T, s *Server, change func(string) string) (*http.Response, string, error) {
 	t.Helper()
 	f := load(t, s.Name+"/accepted")
@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		fault     Fault
-		status    int // 0: no answer
+		status    int // 0 means no answer
 		cut       bool
 		complete  bool
 		delivered int

@@ -13,7 +13,7 @@ type Clock struct {
 	at time.Time
 }
 
-// ClockAt makes a clock that tells this time.
+// ClockAt makes a clock that shows this time.
 func ClockAt(at time.Time) *Clock { return &Clock{at: at} }
 
 // Now is the time by this clock.

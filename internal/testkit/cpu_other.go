@@ -9,5 +9,5 @@ import (
 
 var began = time.Now()
 
-// CPUUsed is the time since the process began: for want of a better measure here.
+// CPUUsed is the time since the process began, as there is no better measure here.
 func CPUUsed(testing.TB) time.Duration { return time.Since(began) }

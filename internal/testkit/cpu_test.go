@@ -13,6 +13,6 @@ func TestWorkCountsAndWaitingDoesNot(t *testing.T) {
 	if waited := CPUUsed(t) - before; waited > 200*time.Millisecond {
 		t.Errorf("waiting was %s of work", waited)
 	}
-	for end := CPUUsed(t) + 50*time.Millisecond; CPUUsed(t) < end; { // or it goes on until the test is ended
+	for end := CPUUsed(t) + 50*time.Millisecond; CPUUsed(t) < end; { // or it continues until the test is ended
 	}
 }

@@ -1,7 +1,7 @@
 //go:build unix
 
-// This file tells tests how much work something was. What the clock says is no measure of that: a
-// machine with ten times as much to do as it has processors makes minutes of seconds.
+// This file shows tests how much work something was. The clock doesn't measure that: a machine with ten times
+// as much to do as it has processors makes minutes of seconds.
 
 package testkit
 

@@ -1,12 +1,12 @@
 //go:build unix
 
-// This file gives tests ports for servers that must be told theirs on the command line, as
-// redis-server and Postfix must.
+// This file gives tests ports for servers that must get theirs on the command line, like redis-server and
+// Postfix.
 //
 // A port that was merely free a moment ago is taken again, now and then, by one of the thousands of
 // connections that the other test packages open at the same time. So the port stays bound until the test
-// ends, by a socket that never listens: the kernel gives it to nobody who asks for any port, and a server
-// that asks for this very one, with SO_REUSEADDR as servers do, gets it.
+// ends, by a socket that never listens. The kernel gives it to no one who asks for any port. A server that
+// asks for this very port, with SO_REUSEADDR as servers do, gets it.
 
 package testkit
 

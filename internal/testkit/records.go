@@ -13,7 +13,7 @@ import (
 // ClockStart is the time that a clock of [NewClock] begins with.
 var ClockStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// NewClock makes a clock that tells [ClockStart].
+// NewClock makes a clock that shows [ClockStart].
 func NewClock() *Clock { return ClockAt(ClockStart) }
 
 // Ring makes the key ring of an instance with these secrets, the current one first. They may be short.

@@ -1,5 +1,5 @@
-// Package testoidc runs a server for logins with OpenID Connect for tests: that of zitadel/oidc, with its
-// storage in memory and its page for user and password.
+// Package testoidc runs a server for logins with OpenID Connect for tests: zitadel/oidc, with its storage in
+// memory and its page for user and password.
 package testoidc
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// ClientID and ClientSecret are those of the only client.
+// ClientID and ClientSecret are the only client's.
 const (
 	ClientID     = "postroom"
 	ClientSecret = "the secret of the client"
 )
 
-// User is somebody that the server knows. The password is that of everybody.
+// User is somebody that the server knows. All have the same password.
 type User struct {
 	ID       string // the claim sub
 	Name     string // typed at the login; the claim preferred_username
@@ -33,7 +33,7 @@ type User struct {
 	Groups   []string // the claim groups
 }
 
-// Password is that of all users.
+// Password is the password of all users.
 const Password = "correct horse"
 
 // Server is a running issuer.
@@ -79,10 +79,10 @@ func (s *Server) GetUserByUsername(name string) *storage.User {
 	return nil
 }
 
-// ExampleClientID is that of a client that does not log in.
+// ExampleClientID is the id of a client that does not log in.
 func (s *Server) ExampleClientID() string { return "service" }
 
-// store adds the claim groups to what the storage of zitadel tells.
+// store adds the claim groups to zitadel's storage.
 type store struct {
 	*storage.Storage
 	server *Server

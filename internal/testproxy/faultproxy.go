@@ -28,7 +28,7 @@ type Proxy struct {
 	hung    bool
 	mute    bool
 	closed  bool
-	snap    int // bytes after which a connection breaks; 0: never
+	snap    int // bytes after which a connection breaks; 0 means never
 	delay   time.Duration
 	shunned map[string]bool // words whose clients are held back
 	serving sync.WaitGroup
@@ -85,11 +85,11 @@ func (p *Proxy) Hang() { p.set(func() { p.hung = true }) }
 func (p *Proxy) Mute() { p.set(func() { p.mute = true }) }
 
 // Snap breaks each connection made from now on once its client has said so many bytes, in the middle of a
-// word if need be. Zero: none.
+// word if need be. Zero if none.
 func (p *Proxy) Snap(bytes int) { p.set(func() { p.snap = bytes }) }
 
 // Delay lets every piece of data, in either direction, arrive d later, as a long line does: pieces that leave
-// one behind the other arrive one behind the other. Zero: no delay.
+// one behind the other arrive one behind the other. Zero means no delay.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 
 // HangOn is Hang for those clients alone who said word within the first 512 bytes that arrived together, as
@@ -97,8 +97,8 @@ func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 // held back at a time.
 func (p *Proxy) HangOn(word string) { p.set(func() { p.shunned[word] = true }) }
 
-// CutOff breaks the connections of those clients who said word in their first bytes, and ends its HangOn.
-// What was held back never arrives. New connections of theirs work.
+// CutOff breaks the connections of clients who said word in their first bytes, and ends its HangOn. Data that
+// was held back never arrives. New connections from these clients work.
 func (p *Proxy) CutOff(word string) {
 	p.set(func() {
 		delete(p.shunned, word)
@@ -287,8 +287,8 @@ func (p *Proxy) shuns(l *link) bool {
 	return false
 }
 
-// obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, or
-// holds this client or all answers back, then until it is due.
+// obstruct applies the requested failure to a piece of data. It waits while the proxy hangs, or holds this
+// client or all answers back, then until it is due.
 func (p *Proxy) obstruct(due time.Time, w wire) {
 	p.mu.Lock()
 	for (p.hung || p.mute && w.answers || p.shuns(w.link)) && !p.closed {

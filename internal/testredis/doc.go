@@ -1,5 +1,5 @@
-// Package testredis gives tests a real redis-server: one for each test package, on a unix socket, with a
-// database of its own for each test, so that tests run in parallel and share nothing.
+// Package testredis gives tests a real redis-server: one for each test package, on a unix socket. Each test
+// has its own database, so that tests run in parallel and share nothing.
 //
 // A package's TestMain reads os.Exit(testredis.Main(m)); Main stops the server at the end and fails the run
 // when goroutines are left. A test that wants to kill, freeze or fill its Redis starts one of its own with

@@ -23,9 +23,9 @@ const readyWithin = 2 * time.Minute
 // Process is a redis-server that a test may mistreat.
 type Process struct {
 	dir      string
-	port     int    // of the loopback interface; 0: it has a socket only
-	password string // of the default user; empty: none
-	config   string // file to begin with; empty: none
+	port     int    // on the loopback interface; 0 if it has a socket only
+	password string // the default user's; empty if none
+	config   string // file to begin with; empty if none
 	args     []string
 	cmd      *exec.Cmd
 	done     chan struct{}
@@ -176,14 +176,15 @@ func (p *Process) Kill() {
 	p.end()
 }
 
-// writeAll has the server write what it has put off, and put nothing off any more. With fsync everysec it
-// does so, and answers all the same, for up to two seconds while a slow disk is busy with the last second's.
+// writeAll has the server write everything that it deferred, and defer nothing any more. With fsync everysec
+// it defers writes, and answers anyway, for up to two seconds while a slow disk is busy with the last
+// second's.
 func (p *Process) writeAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
 	defer cancel()
 	c := p.dial()
 	defer c.Close()
-	_ = c.ConfigSet(ctx, "appendfsync", "always").Err() // one that can't be told has to be killed as it is
+	_ = c.ConfigSet(ctx, "appendfsync", "always").Err() // if it can't be set, it has to be killed as it is
 }
 
 // end kills the server as it is.
@@ -198,7 +199,7 @@ func (p *Process) Stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGSTOP)
 }
 
-// Cont lets a frozen server go on.
+// Cont continues a frozen server.
 func (p *Process) Cont() {
 	p.frozen.Store(false)
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)

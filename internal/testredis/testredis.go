@@ -80,7 +80,7 @@ func Main(m goleak.TestingM, ignore ...goleak.Option) int {
 	return 0
 }
 
-// New gives a test a database of its own, empty, one partition. It is closed when the test ends.
+// New gives a test its own empty database with one partition. It is closed when the test ends.
 func New(t testing.TB) *redisdb.DB {
 	t.Helper()
 	return Open(t, redisdb.Options{})
@@ -93,8 +93,8 @@ func Open(t testing.TB, o redisdb.Options) *redisdb.DB {
 	return Connect(t, o)
 }
 
-// URL is the address of an empty database that no other test uses until this one ends, for tests that connect
-// by themselves, several times, or as several processes.
+// URL is the address of an empty database that no other test uses until this one ends. It is for tests that
+// connect themselves, several times, or as several processes.
 func URL(t testing.TB) string {
 	t.Helper()
 	server.once.Do(server.start)

@@ -21,19 +21,19 @@ const agreeWithin = time.Minute
 // Topology says how many servers work together, and who may use them. The zero value has a master alone, for
 // anybody.
 type Topology struct {
-	Masters  int      // of a Cluster; zero: 3
-	Replicas int      // of each master
-	Password string   // of the default user, on servers and Sentinels; empty: none
-	Args     []string // for the command line of each server, as those of [Server]
+	Masters  int      // in a Cluster; defaults to 3
+	Replicas int      // for each master
+	Password string   // the default user's, on servers and Sentinels; empty if none
+	Args     []string // for the command line of each server, as in [Server]
 }
 
 // Group is some servers at work together. All keep an append-only file and listen on the loopback interface.
 type Group struct {
 	Masters   []*Process
-	Replicas  []*Process // of the first master first
+	Replicas  []*Process // the first master's first
 	Sentinels []*Process
 	scheme    string
-	tail      string // of the address
+	tail      string // the end of the address
 	entrance  []*Process
 }
 
@@ -97,7 +97,7 @@ func Replicated(t testing.TB, o Topology) *Group {
 	return g
 }
 
-// server starts one that listens on a port of its own.
+// server starts one that listens on its own port.
 func (o Topology) server(t testing.TB, args ...string) *Process {
 	t.Helper()
 	return o.serverAt(t, testkit.FreePort(t), args...)
@@ -112,7 +112,7 @@ func (o Topology) serverAt(t testing.TB, port int, args ...string) *Process {
 	return keep(t, &Process{port: port, password: o.Password, args: append(append(all, o.Args...), args...)})
 }
 
-// inStep waits until a master has so many replicas that have got everything.
+// inStep waits until a master has so many replicas that have everything.
 func inStep(t testing.TB, master *Process, replicas int) {
 	t.Helper()
 	c := master.Client(t)

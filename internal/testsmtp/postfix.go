@@ -26,29 +26,29 @@ type Postfix struct {
 	mail string
 }
 
-// PostfixOptions are what a test wants of its Postfix.
+// PostfixOptions are a test's options for its Postfix.
 type PostfixOptions struct {
-	Host string // address to listen on; empty: 127.0.0.1
+	Host string // address to listen on; defaults to 127.0.0.1
 	Port int    // 0: a free one of 127.0.0.1
 	// Chain is a key and its certificates in PEM. Postfix then offers STARTTLS to anybody.
 	Chain string
 	// Settings are more lines of main.cf.
 	Settings string
-	// Login makes it insist on STARTTLS and on one of these users and passwords. Nil: it serves anybody, in
+	// Login makes it insist on STARTTLS and on one of these users and passwords. If nil, it serves anybody, in
 	// clear.
 	Login map[string]string
 	// Users are those who have a mailbox at example.net. Postfix takes mail for others too, and sends it
-	// back. Nil: everybody has one.
+	// back. Nil means everybody has one.
 	Users []string
-	// Transports are where mail for other domains goes, in the words of transport(5), such as
-	// lmtp:unix:/run/lmtp. Nil: nowhere.
+	// Transports are where mail for other domains goes, as in transport(5), for example lmtp:unix:/run/lmtp. Nil
+	// means nowhere.
 	Transports map[string]string
 	// Pipe is the command of the transport "program", which gets the mail on its standard input and runs as
 	// nobody; ${original_recipient} in it is whom the mail is for.
 	Pipe string
 }
 
-// settings are those of main.cf; DIR, UID and GID stand for this instance's.
+// settings are the contents of main.cf; DIR, UID and GID stand for this instance's.
 const settings = `compatibility_level = 3.6
 config_directory = DIR/etc
 queue_directory = DIR/queue
@@ -237,7 +237,7 @@ func (s *Postfix) await(t *testing.T) {
 	}
 }
 
-// Wait waits until n mails have been delivered and gives their files.
+// Wait waits until n emails have been delivered and returns their files.
 func (s *Postfix) Wait(t *testing.T, n int) []string {
 	t.Helper()
 	late := time.Now().Add(time.Minute)
@@ -274,7 +274,7 @@ func pause(t *testing.T) {
 	}
 }
 
-// Flush has Postfix try again at once what it could not deliver.
+// Flush has Postfix immediately retry the mail that it could not deliver.
 func (s *Postfix) Flush(t *testing.T) {
 	t.Helper()
 	s.control(t, "flush")

@@ -11,7 +11,7 @@ type Command struct {
 	// Verb is CONNECT, EHLO (HELO too), STARTTLS, AUTH, MAIL, RCPT, DATA, DOT, RSET, NOOP or QUIT.
 	Verb       string
 	Arg        string   // the address of MAIL and RCPT, else what followed the verb
-	From       string   // of the transaction
+	From       string   // the transaction's
 	To         []string // recipients accepted so far
 	Data       []byte   // at DOT
 	Connection int      // counted from 1

@@ -33,7 +33,7 @@ const (
 // Options tunes a Server. The zero value listens on a free port of 127.0.0.1, in clear, without login, with
 // PIPELINING.
 type Options struct {
-	Addr     string   // address to listen on; empty: 127.0.0.1 and a free port
+	Addr     string   // address to listen on; defaults to 127.0.0.1 and a free port
 	Security Security // zero: Clear
 	Username string   // with Password or AccessToken: login is offered and required
 	Password string   // for PLAIN and LOGIN
@@ -45,14 +45,14 @@ type Options struct {
 	NoPipelining  bool
 	No8BitMIME    bool
 	NoUTF8        bool
-	MaxSize       int64    // 0: no SIZE offered
-	MaxRecipients int      // recipients beyond get 452 4.5.3; 0: no limit
+	MaxSize       int64    // 0 means no SIZE offered
+	MaxRecipients int      // recipients beyond get 452 4.5.3; 0 means no limit
 	Extensions    []string // further EHLO lines
 	Discard       bool     // count messages without keeping them, for benchmarks
 	Record        bool     // keep every command line, for Commands
 
-	// Respond decides what happens instead of the usual; the zero Action is the usual. Nil: addresses speak for
-	// themselves, as ByAddress documents. It is called by many connections at once.
+	// Respond decides what happens instead of the usual; the zero Action is the usual. If nil, addresses speak
+	// for themselves, as ByAddress documents. Many connections call it together.
 	Respond func(Command) Action
 }
 
@@ -136,7 +136,7 @@ func (s *Server) Close() {
 	s.group.Wait()
 }
 
-// CutAll cuts every connection without a word, as a relay that is restarted does, and goes on listening.
+// CutAll cuts every connection without a word, as a relay that is restarted does, and continues to listen.
 func (s *Server) CutAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +199,7 @@ func (s *Server) Commands() []string {
 	return append([]string(nil), s.commands...)
 }
 
-// Forget drops the messages and commands kept so far. Count goes on counting.
+// Forget drops the messages and commands kept so far. Count continues to count.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

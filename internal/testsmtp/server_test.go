@@ -131,7 +131,7 @@ func TestAddressesSpeakForThemselves(t *testing.T) {
 	s := testsmtp.Start(t, testsmtp.Options{MaxRecipients: 2})
 	for _, row := range []struct {
 		to     []string
-		fails  string // beginning of the error; empty: none
+		fails  string // beginning of the error; empty if none
 		stored bool
 	}{
 		{[]string{"b@example.org"}, "", true},

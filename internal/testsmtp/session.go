@@ -108,13 +108,13 @@ func (c *session) command(line string) error {
 	return c.say("500 5.5.2 Unknown command")
 }
 
-// do lets the test decide what becomes of a command, and does it. Errors end the session.
+// do lets the test decide about a command, and does it. Errors end the session.
 func (c *session) do(verb, arg, usual string) error {
 	_, err := c.decide(verb, arg, usual)
 	return err
 }
 
-// decide is do that also tells whether the command succeeded.
+// decide is do that also reports whether the command succeeded.
 func (c *session) decide(verb, arg, usual string) (ok bool, err error) {
 	a := c.s.o.Respond(Command{Verb: verb, Arg: arg, From: c.from, To: c.to, Data: c.body.Bytes(),
 		Connection: c.number, Messages: c.sent})

@@ -38,7 +38,7 @@ var (
 // ErrEmpty is the error of a file that has nothing but empty lines.
 var ErrEmpty = errors.New("is empty: check how it was made, and its path")
 
-// archives are the first bytes of files that are no text.
+// archives are the first bytes of files that aren't text.
 var archives = [...]struct{ magic, what string }{
 	{"PK\x03\x04", "is a zip archive, or a spreadsheet: unpack it, or save it as CSV"},
 	{"\x1f\x8b", "is compressed with gzip: unpack it"},
@@ -48,22 +48,22 @@ var archives = [...]struct{ magic, what string }{
 
 // Reader reads a file line by line, in UTF-8 whatever its character set.
 type Reader struct {
-	Number int       // of the last line, from 1
-	Bytes  int64     // of all lines so far
-	Hash   hash.Hash // of these bytes, SHA-256
-	End    string    // of the last line: "\n", "\r\n", "\r", or "" at the end of the file
+	Number int       // the last line's, from 1
+	Bytes  int64     // in all lines so far
+	Hash   hash.Hash // the hash of these bytes, SHA-256
+	End    string    // after the last line: "\n", "\r\n", "\r", or "" at the end of the file
 
 	r       *bufio.Reader
 	charset string // "": UTF-8 or Windows-1252; the first line that is not ASCII decides
 	width   int    // bytes of a line end
-	text    []byte // of the last line, if it had to be translated
+	text    []byte // the last line's, if it had to be translated
 }
 
 // New looks at the beginning of a file. An empty charset is guessed. The error says what is wrong with the
 // file.
 func New(r io.Reader, charset string) (*Reader, error) {
 	l := &Reader{r: bufio.NewReaderSize(r, maxLine+8), charset: charset, width: 1, Hash: sha256.New()}
-	// A short file, or one that breaks off, is told at its end.
+	// A short file, or one that breaks off, is reported at its end.
 	head, _ := l.r.Peek(4)
 	for _, a := range archives {
 		if bytes.HasPrefix(head, []byte(a.magic)) {
@@ -79,7 +79,7 @@ func New(r io.Reader, charset string) (*Reader, error) {
 	return l, nil
 }
 
-// guess returns the character set of the first bytes of a file; "" is that of Reader.
+// guess returns the character set of a file's first bytes, or "" for the Reader's.
 func guess(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
@@ -104,7 +104,7 @@ func (l *Reader) Head() []byte {
 		head = head[:end]
 	}
 	if l.width == 2 {
-		head, _ = l.narrow(head) // a line that can't be read is told by Next
+		head, _ = l.narrow(head) // Next reports a line that can't be read
 	}
 	return bytes.TrimPrefix(head, []byte("\uFEFF"))
 }
@@ -142,8 +142,7 @@ func (l *Reader) Next() ([]byte, error) {
 	return text, nil
 }
 
-// raw returns the next line as it is in the file, without its end. Of one that is too long the rest is
-// consumed.
+// raw returns the next line as it is in the file, without its end. If it is too long, the rest is consumed.
 func (l *Reader) raw() (line []byte, long bool, err error) {
 	for n := 0; ; {
 		_, err := l.r.Peek(n + l.width) // waits for more
@@ -206,7 +205,7 @@ func (l *Reader) ended(at int) []byte {
 	return text[:at]
 }
 
-// take consumes bytes at the beginning of what is buffered. They stay valid until the next read.
+// take consumes bytes at the beginning of the buffer. They stay valid until the next read.
 func (l *Reader) take(b []byte) {
 	l.Bytes += int64(len(b))
 	l.Hash.Write(b)
@@ -281,7 +280,7 @@ func (l *Reader) narrow(line []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Charset returns the character set of what was read.
+// Charset returns the character set of the read text.
 func (l *Reader) Charset() string { return cmp.Or(l.charset, UTF8) } // UTF8: ASCII so far
 
 func isASCII(b []byte) bool {

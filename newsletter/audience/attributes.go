@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/newsletter/segment"
 )
 
-// attributes keeps which attributes the subscribers of each account ever had, and of which types.
+// attributes keeps which attributes, with their types, each account's subscribers ever had.
 type attributes struct {
 	db *redisdb.DB
 

@@ -45,7 +45,7 @@ func folded(address string) string {
 	return strings.ToLower(normal)
 }
 
-// faults collects wrong fields.
+// faults collects invalid fields.
 type faults struct{ fault.Fields }
 
 // email returns the normal form of an address.
@@ -208,7 +208,7 @@ func (f *faults) consent(c *api.Consent, now time.Time) {
 	}
 }
 
-// Network returns the network of an IP address: 24 bits of IPv4, 48 of IPv6; "" if it is none.
+// Network returns the network of an IP address: 24 bits of IPv4, 48 of IPv6, or "" if it isn't one.
 func Network(ip string) string {
 	address, err := netip.ParseAddr(ip)
 	if err != nil {

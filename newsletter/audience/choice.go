@@ -13,12 +13,12 @@ import (
 	"github.com/postroom/postroom/newsletter/segment"
 )
 
-// Selection names whom a campaign goes to, by ids.
+// Selection names a campaign's audience, by ids.
 type Selection struct {
 	Account                   string
 	Lists, ExcludeLists       []string
 	Segments, ExcludeSegments []string
-	Began                     time.Time // whoever was not subscribed then does not count; zero: all count
+	Began                     time.Time // whoever was not subscribed then does not count; zero means all count
 }
 
 // Choice is a selection that is ready to be applied. It is not safe for concurrent use.
@@ -30,12 +30,12 @@ type Choice struct {
 	began                     time.Time
 }
 
-// Person is somebody whom a campaign goes to.
+// Person is a recipient of a campaign.
 type Person struct {
 	Ordinal                 uint32
-	ID                      string // of the subscriber
+	ID                      string // the subscriber's
 	Email, Name, Locale, TZ string
-	Attributes              json.RawMessage // an object; empty: none
+	Attributes              json.RawMessage // an object; empty if none
 	Tags                    []string
 	ListID                  string // the first list of the selection that the person is subscribed to
 	Left                    bool   // the person left after Began: the campaign must not be sent
@@ -80,7 +80,7 @@ func (l *Lists) these(ctx context.Context, account string, ids []string) ([]*Lis
 	return lists, nil
 }
 
-// of returns a list of an account.
+// of returns an account's list.
 func (l *Lists) of(ctx context.Context, account, id string) (*List, error) {
 	list, err := l.Find(ctx, id)
 	if err == nil && list.Account != account {
@@ -89,7 +89,7 @@ func (l *Lists) of(ctx context.Context, account, id string) (*List, error) {
 	return list, err
 }
 
-// rules returns the rules of segments of an account.
+// rules returns the rules of an account's segments.
 func (s *Segments) rules(ctx context.Context, account string, ids []string) ([]segment.Rule, error) {
 	rules := make([]segment.Rule, 0, len(ids))
 	for _, id := range ids {
@@ -107,9 +107,9 @@ func (s *Subscribers) End(ctx context.Context, account string) (uint32, error) {
 	return s.end(ctx, account)
 }
 
-// People returns the people of a choice from an ordinal on, below end, in order. It reads at most most pages
-// of 32 subscribers, and stays within a chunk of 64,000. What they did with the campaigns that segments name
-// is read once for each call. It returns the ordinal to go on from. NotFound: such a campaign was deleted.
+// People returns the people of a choice from an ordinal on, below end, in order, and the ordinal to continue
+// from. It reads at most most pages of 32 subscribers, and stays within a chunk of 64,000. Each call reads
+// once what they did with the campaigns of segments, and returns NotFound if one was deleted.
 func (s *Subscribers) People(ctx context.Context, c *Choice, from, end uint32, most int) ([]Person, uint32,
 	error) {
 	chunk := slotOf(from).chunk
@@ -131,7 +131,7 @@ func (s *Subscribers) People(ctx context.Context, c *Choice, from, end uint32, m
 }
 
 // These returns the people of a choice among some ordinals of one chunk, which are in order, as they are now.
-// Its errors are those of People.
+// It returns the same errors as People.
 func (s *Subscribers) These(ctx context.Context, c *Choice, ordinals []uint32) ([]Person, error) {
 	var pages []uint32
 	for _, ordinal := range ordinals {
@@ -145,7 +145,7 @@ func (s *Subscribers) These(ctx context.Context, c *Choice, ordinals []uint32) (
 	})
 }
 
-// choices returns the people of a choice on pages of a chunk, among the ordinals that of is true for.
+// choices returns the people of a choice on a chunk's pages, among the ordinals that of is true for.
 func (s *Subscribers) choices(ctx context.Context, c *Choice, pages []uint32, of func(ordinal uint32) bool) (
 	[]Person, error) {
 	c.judge.forget()
@@ -240,7 +240,7 @@ func (s *Subscribers) chosen(ctx context.Context, c *Choice, ordinal uint32, r *
 }
 
 // Person returns a subscriber by id or address, as a campaign sees it. ListID is the first of lists that the
-// subscriber is subscribed to; empty: none.
+// subscriber is subscribed to; empty if none.
 func (s *Subscribers) Person(ctx context.Context, account, subscriber string, lists []string) (Person,
 	error) {
 	ordinal, r, err := s.lookup(ctx, account, subscriber)

@@ -18,17 +18,17 @@ import (
 type ConfirmationParts struct {
 	Subscribers *Subscribers
 	Tokens      *signedtoken.Ring
-	// Submit is that of outbox.Intake.
+	// Submit submits a message; outbox.Intake implements it.
 	Submit     func(ctx context.Context, r api.SubmitRequest) (api.SubmitAnswer, error)
-	ServiceURL func() string // base of links; empty: none
+	ServiceURL func() string // base of links; empty if none
 }
 
 // ConfirmationOptions are the settings newsletter.* about confirmations.
 type ConfirmationOptions struct {
-	Expiry time.Duration // how long a link is good for; zero: 168h
-	PerDay int           // mails that ask an address in an account in a day; 0: any number
+	Expiry time.Duration // how long a link is good for; defaults to 168h
+	PerDay int           // mails that ask an address in an account in a day; 0 means any number
 
-	Registry prometheus.Registerer // nil: nothing is counted
+	Registry prometheus.Registerer // nil if nothing is counted
 }
 
 const defaultConfirmExpiry = 168 * time.Hour
@@ -42,8 +42,8 @@ type Confirmations struct {
 	metrics *confirmMetrics
 }
 
-// NewConfirmations returns the confirmations of subscribers, and has these send the mails of the changes that
-// they make from now on. It is called before the subscribers are used.
+// NewConfirmations returns the confirmations of subscribers, which from now on send the emails for changes
+// that subscribers make. Call it before the subscribers are used.
 func NewConfirmations(p ConfirmationParts, o ConfirmationOptions) (*Confirmations, error) {
 	if p.Subscribers == nil || p.Tokens == nil || p.Submit == nil || p.ServiceURL == nil {
 		return nil, errors.New("new confirmations: a part is missing")
@@ -54,8 +54,8 @@ func NewConfirmations(p ConfirmationParts, o ConfirmationOptions) (*Confirmation
 	return c, nil
 }
 
-// base returns the URL that links begin with. Without one nobody could confirm: Unprocessable, code
-// NoPublicUrl.
+// base returns the URL that links begin with. Without one no one could confirm, so it returns Unprocessable,
+// code NoPublicUrl.
 func (c *Confirmations) base() (string, error) {
 	if base := strings.TrimRight(c.ServiceURL(), "/"); base != "" {
 		return base, nil
@@ -64,12 +64,12 @@ func (c *Confirmations) base() (string, error) {
 		"The link that confirms a subscription needs the public address of Postroom: set serviceUrl")
 }
 
-// Confirmation is what a link confirms.
+// Confirmation is the data that a link confirms.
 type Confirmation struct {
 	Account string
 	Email   string
-	Locale  string  // of the subscriber; empty: not known
-	Lists   []*List // those that are still there
+	Locale  string  // the subscriber's; empty if not known
+	Lists   []*List // lists that still exist
 
 	made time.Time
 }
@@ -98,7 +98,7 @@ func linkTooOld() error {
 	return fault.New(fault.Conflict, CodeLinkTooOld, "This link is too old, or its subscription ended since")
 }
 
-// CodeLinkTooOld is the code of the fault of a link that was good once.
+// CodeLinkTooOld is the error code for a link that was valid once.
 const CodeLinkTooOld = "ConfirmationTooOld"
 
 // Read returns what a link confirms. It changes nothing. NotFound: the link is not one of ours, or not whole,
@@ -133,13 +133,13 @@ func (c *Confirmations) Read(ctx context.Context, token string) (Confirmation, e
 
 // Visit is the request that confirms.
 type Visit struct {
-	RemoteAddress string // IP address, of which the network is kept
+	RemoteAddress string // IP address; only its network is kept
 	Words         string // what the visitor agreed to, as the page said it
 }
 
-// Confirm subscribes whom a link is about to its lists. What was confirmed before stays as it is, and the
-// answer is the same. Faults are those of Read, and Conflict, code AddressSuppressed, for an address that
-// bounced or complained since. A subscription that ended after the link was made needs a new one.
+// Confirm subscribes a link's subscriber to its lists. A confirmed subscription stays as it is, and the
+// answer is the same. It returns the same errors as Read, and Conflict, code AddressSuppressed, if the
+// address bounced or complained since. A subscription that ended after the link was made needs a new link.
 func (c *Confirmations) Confirm(ctx context.Context, token string, v Visit) (Confirmation, error) {
 	found, err := c.Read(ctx, token)
 	if err != nil {
@@ -254,8 +254,8 @@ func (c *Confirmations) Again(ctx context.Context, bound string, of api.Subscrib
 	return api.ConfirmationSent{Sent: err == nil, QueueID: queueID}, err
 }
 
-// changed sends the mails of a change that was made. The change stands whether they can be sent or not: a
-// failure is logged and counted, and [Confirmations.Again] sends the mail.
+// changed sends the emails for a change that was made. The change stands whether they can be sent or not: a
+// failure is logged and counted, and [Confirmations.Again] sends the email.
 func (c *Confirmations) changed(ctx context.Context, account string, ordinal uint32, r *record, d decision) {
 	ctx = context.WithoutCancel(ctx)
 	for lists := d.ask; len(lists) > 0; {

@@ -94,8 +94,8 @@ func (c *Confirmations) ask(ctx context.Context, account string, ordinal uint32,
 	return queueID, nil
 }
 
-// forget makes the next request of who confirmed and left again send a mail at once. The mails of the day
-// stay counted. A failure costs ten minutes, no more.
+// forget lets the next request by someone who confirmed and unsubscribed send an email immediately. The day's
+// emails stay counted. A failure costs ten minutes, no more.
 func (c *Confirmations) forget(ctx context.Context, key string) {
 	client := c.Subscribers.db.Client()
 	fields, err := client.HKeys(ctx, key).Result()
@@ -105,7 +105,7 @@ func (c *Confirmations) forget(ctx context.Context, key string) {
 	}
 }
 
-// unask takes back what was counted of a mail that was not sent.
+// unask undoes the counts of an email that was not sent.
 func (c *Confirmations) unask(ctx context.Context, key, asked string) error {
 	pipe := c.Subscribers.db.Client().Pipeline()
 	pipe.HIncrBy(ctx, key, "sent", -1)
@@ -225,8 +225,8 @@ func (c *Confirmations) params(ctx context.Context, account string, ordinal uint
 			"attributes": attributes}}, nil
 }
 
-// knownName returns the name of a subscriber; "" while a form is all that tells it: a stranger could have
-// Postroom mail any words to any address by it.
+// knownName returns a subscriber's name, or "" while it comes from a form only: otherwise anonymous clients
+// could have Postroom send any text to any address.
 func (c *Confirmations) knownName(ctx context.Context, account string, r *record, lists []*List) (string,
 	error) {
 	for _, list := range lists {
@@ -242,10 +242,10 @@ func (c *Confirmations) knownName(ctx context.Context, account string, r *record
 	return r.name, nil
 }
 
-// askWords are the words of the mail that asks, in a language.
+// askWords are a language's texts for the email that asks.
 type askWords struct{ subject, text, link, ignore string }
 
-// askIn has the words by language, which are those of the public pages. The first one is the default.
+// askIn has the texts by language, for the same languages as the public pages. The first is the default.
 var askIn = []struct {
 	language string
 	words    askWords
@@ -279,7 +279,7 @@ var askMatcher = func() language.Matcher {
 	return language.NewMatcher(tags)
 }()
 
-// builtInAsk returns the mail that asks of lists that have none of their own.
+// builtInAsk returns the email that asks, for lists without their own.
 func builtInAsk(locale string) api.ListMail {
 	_, i := language.MatchStrings(askMatcher, locale)
 	w := askIn[i].words

@@ -21,7 +21,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// asking is an audience that sends mails, which are kept.
+// asking is an audience that sends emails, which are kept.
 type asking struct {
 	*bench
 	*audience.Confirmations
@@ -177,8 +177,8 @@ func TestAFormIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestConfirmationBringsBackWhoLeft: who unsubscribed from the list and the account asks again and confirms.
-// Until then nothing is taken back.
+// TestConfirmationBringsBackWhoLeft: someone who unsubscribed from the list and the account asks again and
+// confirms. Until then nothing is removed.
 func TestConfirmationBringsBackWhoLeft(t *testing.T) {
 	a := setupAsking(t)
 	for _, optIn := range []string{"double", "single"} {
@@ -229,7 +229,7 @@ func TestAFormSaysNothingAboutAnAddress(t *testing.T) {
 	}
 	for _, email := range []string{"known@example.net", "new@example.net", "bounced@example.net",
 		"angry@example.net"} {
-		for range 5 { // also beyond the mails of a day
+		for range 5 { // even beyond the day's emails
 			a.form(t, email, "weekly", "single")
 			a.Advance(20 * time.Minute)
 		}
@@ -257,7 +257,7 @@ func TestAFormSaysNothingAboutAnAddress(t *testing.T) {
 	}
 }
 
-// TestFormsThatAreWrong are told what is wrong.
+// TestFormsThatAreWrong get an explanation.
 func TestFormsThatAreWrong(t *testing.T) {
 	a := setupAsking(t)
 	a.public(t, "weekly", "double")
@@ -411,8 +411,8 @@ func TestOneMailAsksForAllLists(t *testing.T) {
 	}
 }
 
-// TestWhoConfirmedAndLeftIsAskedAtOnce: the ten minutes between two mails are about one request that is
-// repeated. The mails of a day stay limited.
+// TestWhoConfirmedAndLeftIsAskedAtOnce: the ten minutes between two emails are about one request that is
+// repeated. The day's emails stay limited.
 func TestWhoConfirmedAndLeftIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
 	a := setupAsking(t)

@@ -46,9 +46,9 @@ func (s *Subscribers) AccountsOf(ctx context.Context, address string) (having []
 	return having, nil
 }
 
-// Erase removes the subscriber of an address with everything that is stored of it: the record with its
-// proofs, the index, and the states on lists. tally gets the number of subscribers and of subscriptions
-// before they go. It may be repeated.
+// Erase removes the subscriber of an address with everything that is stored: the record with its proofs, the
+// index, and the states on lists. tally gets the number of subscribers and of subscriptions before they go.
+// You can repeat it.
 func (s *Subscribers) Erase(ctx context.Context, account, address string,
 	tally func(subscribers, lists int) error) error {
 	address = folded(address)
@@ -97,7 +97,7 @@ func (s *Subscribers) Personal(ctx context.Context, account, address string) (ap
 	return api.PersonalSubscriber{Subscriber: sub, Consents: history.Consents}, err
 }
 
-// errErased is the fault of a line of an import.
+// errErased is the error for an import's line.
 const errErased = "is of a person who was erased"
 
 // refuseErased returns Conflict, code PersonErased, if the person of an address was erased: nothing is stored
@@ -111,7 +111,7 @@ func refuseErased(ctx context.Context, stops *suppression.Store, account, addres
 	return err
 }
 
-// erased makes the rows bad whose persons were erased.
+// erased makes rows of erased people bad.
 func (i *importing) erased(ctx context.Context, rows []row) error {
 	addresses := make([]string, len(rows))
 	for n := range rows {

@@ -21,8 +21,8 @@ const queued = "subscriber-events"
 
 func queuedKey(shard int) string { return redisdb.Key(shard, queued) }
 
-// eventsKey returns the stream that takes the events of a chunk. A script in a Cluster reaches only the slot
-// of the chunk, where nobody follows events: there they wait in a stream of the shard.
+// eventsKey returns the stream that takes a chunk's events. A script in a Cluster reaches only the chunk's
+// slot, where no one follows events: there they wait in the shard's stream.
 func (s *store) eventsKey(chunk int) string {
 	if s.db.Together() {
 		return redisdb.Key(0, stream)
@@ -30,7 +30,7 @@ func (s *store) eventsKey(chunk int) string {
 	return queuedKey(shardOf(chunk))
 }
 
-// telling is the event of a change of a subscription.
+// telling is the event of a subscription's change.
 type telling struct {
 	kind           event.Type
 	listID, reason string
@@ -140,8 +140,8 @@ const (
 	group  = "audience"
 )
 
-// Run keeps the states of lists in step with what recipients ask for by links and buttons of mail, removes
-// subscriptions that nobody confirmed, and hands on events, until ctx ends. Then it returns nil.
+// Run keeps the states of lists in step with what recipients request by links and buttons in their mail,
+// removes unconfirmed subscriptions, and passes on events. It returns nil when ctx ends.
 func (s *Subscribers) Run(ctx context.Context) error {
 	defer s.Segments.close()
 	done := make(chan error, 2)
@@ -161,7 +161,7 @@ func (s *Subscribers) follow(ctx context.Context, entries []redisdb.Entry) error
 		}
 		e, err := event.Parse([]byte(text))
 		if err != nil || e.Type != event.ListUnsubscribe && e.Type != event.ListSubscribe {
-			continue // of a later version, or about something else
+			continue // from a later version, or about something else
 		}
 		var data event.Learned
 		if err := json.Unmarshal(e.Data, &data); err != nil {

@@ -80,8 +80,9 @@ func TestAConfirmationIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestLeavingIsToldOnce: leaving a list, subscribed or pending, is told with the way by which it happened.
-// What leaves nobody is not told: leaving again, an import, an end without a confirmation, and a deletion.
+// TestLeavingIsToldOnce: unsubscribing from a list, subscribed or pending, is reported with the way by which
+// it happened. Anything else isn't: unsubscribing again, an import, an end without a confirmation, and a
+// deletion.
 func TestLeavingIsToldOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -17,13 +17,12 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// Export writes the subscribers of a query in the order in which they came, as CSV or as JSONL, in the form
-// that an import reads. It writes while it reads, so the file may have any size. Subscribers that come or go
-// meanwhile may be in it or not.
+// Export writes a query's subscribers in the order in which they came, as CSV or as JSONL, in the form that
+// an import reads. It writes while it reads, so the file may have any size. Subscribers that come or go while
+// it runs may be in it or not.
 //
-// CSV has a column for each attribute and type, so all subscribers are read twice. An attribute that comes
-// meanwhile is left out, and so are empty texts. No cell begins as a formula of a spreadsheet: see
-// [api.CSVCell].
+// CSV has a column for each attribute and type, so all subscribers are read twice. It leaves out empty texts,
+// and attributes that are added in between. No cell begins like a spreadsheet formula: see [api.CSVCell].
 func (s *Subscribers) Export(ctx context.Context, bound string, q api.SubscriberExportQuery,
 	w io.Writer) error {
 	f, err := s.filterOf(ctx, bound, q.SubscriberQuery)
@@ -92,8 +91,8 @@ func (e *exporting) lines(ctx context.Context,
 	return err
 }
 
-// stops returns the suppressions of subscribers: those of all mail, then those of lists that they have not
-// left, as [stopsOf] reads them.
+// stops returns the suppressions of subscribers: of all mail first, then of lists that they are still on, as
+// [stopsOf] reads them.
 func (e *exporting) stops(ctx context.Context, records []*record) ([][]string, error) {
 	stops, of := make([][]string, len(records)), map[uint32][]int{0: nil}
 	for i, r := range records {
@@ -163,7 +162,7 @@ func (e *exporting) states(ctx context.Context, r *record) ([]api.Subscription, 
 	return states, nil
 }
 
-// exportColumns are the columns of an export before those of attributes.
+// exportColumns are an export's columns before the attributes.
 var exportColumns = []string{"id", "email", "name", "locale", "tz", "tags", "created", "lists",
 	"suppressions"}
 
@@ -221,7 +220,7 @@ func (c *attributeColumn) heading() string {
 	return "attributes." + c.name + ":" + c.kind
 }
 
-// cell returns the cell of a value; empty: it has another type.
+// cell returns the cell of a value; empty if it has another type.
 func (c *attributeColumn) cell(value any) string {
 	if kindOf(value) != c.kind {
 		return ""
@@ -275,7 +274,7 @@ func attributesOf(r *record) (map[string]any, error) {
 	return attributes, nil
 }
 
-// columns returns the columns of the attributes of all selected subscribers.
+// columns returns all selected subscribers' attribute columns.
 func (e *exporting) columns(ctx context.Context) ([]attributeColumn, error) {
 	all := map[attributeColumn]bool{}
 	err := e.each(ctx, func(_ uint32, r *record) error {

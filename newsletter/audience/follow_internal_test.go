@@ -27,9 +27,9 @@ func happened(t *testing.T, what event.Type, recipient, list string, at time.Tim
 	return redisdb.Entry{Values: map[string]any{field: line}}
 }
 
-// TestListsFollowTheLinksOfMail: who unsubscribes by a mail has left the list, or all lists; and comes back
-// to those by the same page. Each leaving is told once. Repeated events, and those of another list, change
-// nothing.
+// TestListsFollowTheLinksOfMail: someone who unsubscribes by an email has left the list, or all lists, and
+// comes back to these by the same page. Each unsubscribe is reported once. Repeated events, and another
+// list's events, change nothing.
 func TestListsFollowTheLinksOfMail(t *testing.T) {
 	t.Parallel()
 	s := newAudience(t)
@@ -80,7 +80,7 @@ func TestListsFollowTheLinksOfMail(t *testing.T) {
 	}
 }
 
-// leavings returns the list and the reason of each event of somebody who left.
+// leavings returns the list and the reason in each unsubscribe event.
 func leavings(t *testing.T, s *Subscribers) (all []string) {
 	t.Helper()
 	entries, err := s.db.Client().XRange(t.Context(), redisdb.Key(0, stream), "-", "+").Result()

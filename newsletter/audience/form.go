@@ -17,8 +17,8 @@ import (
 type FormRequest struct {
 	ListIDs                 []string // 1 to 10
 	Email, Name, Locale, TZ string
-	Website                 string // a field that people do not see. Who fills it in is a program
-	RemoteAddress           string // IP address, of which the network is kept
+	Website                 string // a field that people do not see; only a program fills it in
+	RemoteAddress           string // IP address; only its network is kept
 }
 
 // Public returns the public lists of ids, each once. NotFound: there is no such list, or it is not public.
@@ -43,8 +43,8 @@ func (c *Confirmations) Public(ctx context.Context, ids []string) ([]*List, erro
 }
 
 // Ask takes a public form. The result does not depend on whether the address is known, suppressed or new:
-// nil, or an error that is about the form or this Postroom. Lists of double opt-in send a mail that asks, and
-// so do others to who left them: a stranger brings nobody back.
+// nil, or an error about the form or this Postroom. Lists with double opt-in send an email that asks. Other
+// lists send it only to people who unsubscribed: an anonymous client can't resubscribe anyone.
 func (c *Confirmations) Ask(ctx context.Context, in FormRequest) error {
 	lists, err := c.Public(ctx, in.ListIDs)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Confirmations) Ask(ctx context.Context, in FormRequest) error {
 // FormLimited counts a form that was refused because its network sent too many.
 func (c *Confirmations) FormLimited() { c.metrics.forms.WithLabelValues("limited").Inc() }
 
-// request returns the form as the API would have it. Of an address that is known it changes nothing else.
+// request returns the form as an API request. It changes nothing else of a known address.
 func (in FormRequest) request(known *record) api.SubscriberRequest {
 	if known != nil {
 		return api.SubscriberRequest{Email: in.Email, Upsert: true}
@@ -92,7 +92,7 @@ func (in FormRequest) request(known *record) api.SubscriberRequest {
 func (c *Confirmations) take(ctx context.Context, account string, in FormRequest, lists []*List) error {
 	s := c.Subscribers
 	if err := refuseErased(ctx, s.Suppressions, account, in.Email); err != nil {
-		if fault.Is(err, fault.Conflict) { // the visitor is told as little as anybody
+		if fault.Is(err, fault.Conflict) { // the visitor learns as little as everybody
 			return nil
 		}
 		return err
@@ -149,8 +149,8 @@ var embedded = template.Must(template.New("").Parse(`<form method="post" action=
 </form>
 `))
 
-// Form returns the public form of a list, to link or to embed. Conflict, code ListNotPublic: it has none.
-// Unprocessable, code NoPublicUrl: nobody could reach it.
+// Form returns a list's public form, to link or to embed. It returns Conflict, code ListNotPublic, if there
+// is none, and Unprocessable, code NoPublicUrl, if no one could reach it.
 func (c *Confirmations) Form(ctx context.Context, bound, id string) (api.ListForm, error) {
 	list, err := c.Subscribers.Lists.Get(ctx, bound, id)
 	if err != nil {

@@ -28,13 +28,13 @@ const (
 	importConflict = 5 * time.Millisecond
 )
 
-// Run imports a file while it reads it, and returns the result. Get returns its progress meanwhile and for a
-// week.
+// Run imports a file while it reads it, and returns the result. Get returns its progress while it runs and
+// for a week.
 //
-// An interrupted import goes on, if Run gets the same file again with the same id and options: what was
-// applied is read again, compared, and not applied twice. Another file or other options: Unprocessable, code
-// ImportDiffers. An import that runs: Conflict, code ImportRunning. One that is done: Conflict, code
-// ImportExists; but after a dry run the id is free for the real one.
+// To continue an interrupted import, call Run with the same file, id and options: applied lines are read
+// again, compared, and not applied twice. Another file or other options return Unprocessable, code
+// ImportDiffers. A running import returns Conflict, code ImportRunning, and a finished import Conflict, code
+// ImportExists. But after a dry run the id is free for the real import.
 //
 // It is interrupted, with an error, when the file breaks off, or Redis is unreachable for more than 20
 // seconds; and without an error when Stop asks it to. If its process dies, its progress says so after a
@@ -235,7 +235,7 @@ func (i *importing) begin(ctx context.Context) error {
 	return i.m.enlist(ctx, i.account, &i.state)
 }
 
-// fingerprint returns a hash of the options, without those that may differ when the import goes on.
+// fingerprint returns a hash of the options, except for options that may differ when the import continues.
 func (i *importing) fingerprint() (string, error) {
 	o := i.o
 	o.ID, o.Size = "", 0
@@ -264,12 +264,12 @@ func (i *importing) save(ctx context.Context) error {
 		return err
 	}
 	if has != nil && has.Stop && has.Holder == i.state.Holder {
-		i.state.text = has.text // what is saved next comes after the wish to stop
+		i.state.text = has.text // the next saved state comes after the wish to stop
 	}
 	return errStopped
 }
 
-// run reads the file, and has its lines applied meanwhile.
+// run reads the file and has its lines applied while it reads.
 func (i *importing) run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

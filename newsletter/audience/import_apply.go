@@ -41,7 +41,7 @@ func (i *importing) applyBatch(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// decideAll decides and applies all rows of a batch. Rows that others change meanwhile are looked at again.
+// decideAll decides and applies all rows of a batch. It decides rows again if others changed them in between.
 func (i *importing) decideAll(ctx context.Context, b *batch) error {
 	i.earlier = i.state.Doubt
 	i.earlier.Times, i.earlier.Places = slices.Clone(i.earlier.Times), slices.Clone(i.earlier.Places)
@@ -82,7 +82,7 @@ func (i *importing) decideAll(ctx context.Context, b *batch) error {
 }
 
 // round decides the rows of todo, and applies what it decided. A row stays undecided if somebody else changed
-// its subscriber meanwhile.
+// its subscriber in between.
 func (i *importing) round(ctx context.Context, b *batch, todo []*row, try int) error {
 	if err := i.find(ctx, todo); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (i *importing) proof(ctx context.Context, t terms) (subscription, error) {
 	return i.s.proof(ctx, i.account, t)
 }
 
-// noOrdinal is that of a row whose address has no place of this import.
+// noOrdinal is the ordinal of a row whose address has no place in this import.
 const noOrdinal = 1<<32 - 1
 
 // find looks for the subscribers of rows.
@@ -164,7 +164,7 @@ func (i *importing) find(ctx context.Context, todo []*row) error {
 }
 
 // loadRows reads the records of rows that have a place. The place of another subscriber, whose address was
-// changed, is none.
+// changed, does not count.
 func (i *importing) loadRows(ctx context.Context, todo []*row, pages []uint32) error {
 	slices.Sort(pages)
 	pages = slices.Compact(pages)
@@ -185,7 +185,7 @@ func (i *importing) loadRows(ctx context.Context, todo []*row, pages []uint32) e
 		at := slotOf(r.ordinal)
 		body := bodies[at.page][at.index]
 		if body == nil {
-			continue // a creation that broke off, or that goes on now
+			continue // a creation that was interrupted, or is in progress
 		}
 		if r.old, err = decode(body); err != nil {
 			return err
@@ -199,8 +199,8 @@ func (i *importing) loadRows(ctx context.Context, todo []*row, pages []uint32) e
 	return nil
 }
 
-// takePlaces gives ordinals to the rows that have none. Before, the progress is stored with these ordinals:
-// after a crash they tell which subscribers this import made.
+// takePlaces gives ordinals to rows without one. It stores the progress with these ordinals first: after a
+// crash they show which subscribers this import made.
 func (i *importing) takePlaces(ctx context.Context, b *batch, todo []*row, at uint32) error {
 	if i.o.DryRun {
 		return nil

@@ -60,7 +60,7 @@ func (i *importing) change(ctx context.Context, r *row, proof subscription, at u
 	return nil, nil
 }
 
-// filled returns the record of a row with its fields, without lists; nil: the row is bad.
+// filled returns a row's record with its fields, without lists, or nil if the row is bad.
 func (i *importing) filled(r *row, at uint32) *record {
 	if r.old == nil {
 		next := r.fresh
@@ -99,7 +99,7 @@ func (i *importing) learn(ctx context.Context, b *batch) error {
 	return i.insist(ctx, func() error { return i.s.attributes.learnAll(ctx, i.account, members) })
 }
 
-// pendingOf returns the lists of the import on which a subscriber is pending, if mails are to ask.
+// pendingOf returns the import's lists on which a subscriber is pending, if emails ask for confirmation.
 func (i *importing) pendingOf(r *record) []*List {
 	var lists []*List
 	for _, w := range i.wishes {
@@ -110,9 +110,9 @@ func (i *importing) pendingOf(r *record) []*List {
 	return lists
 }
 
-// ask has mails ask for the confirmations of a batch. It comes after the batch: a mail must not be sent for a
-// subscription that there is not. After an interruption in between it is done again, and each address still
-// gets one mail in ten minutes.
+// ask has emails ask for a batch's confirmations. It runs after the batch, because an email must not be sent
+// for a subscription that doesn't exist. After an interruption in between it runs again, and each address
+// still gets one email in ten minutes.
 func (i *importing) ask(ctx context.Context, b *batch) error {
 	if i.s.confirmations == nil || i.o.DryRun {
 		return nil

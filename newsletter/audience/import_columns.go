@@ -30,7 +30,7 @@ var columnNames = headingsOf(map[string]string{
 	"lists":        "lists",      // such as weekly:subscribed|news:left
 	"created":      "created",
 	"suppressions": "suppressions", // such as hard_bounce|weekly:unsubscribe
-	"-":            "id",           // of exports
+	"-":            "id",           // in exports
 })
 
 // mayBeEmail is the target of a column that has addresses, unless another one has.
@@ -45,21 +45,21 @@ var targets = []string{"email", "name", "locale", "tz", "tags", "attributes", "l
 // valueKinds are the types of attributes in files.
 var valueKinds = []string{"string", "number", "bool", "date", "list"}
 
-// column is what becomes of a column.
+// column says how a column is used.
 type column struct {
 	heading   string
 	target    string // a value of columnNames or stateHeadings, or "attribute"; "-": nothing
 	attribute string // its name
-	kind      string // of valueKinds
+	kind      string // one of valueKinds
 }
 
-// layout is what becomes of the columns of a file.
+// layout says how a file's columns are used.
 type layout struct {
 	columns []column
 	states  []int // the columns that tell who gets mail
 	// there is a column of ids, as in exports
 	exported bool
-	left     bool     // all rows left, also those whose state can't be read
+	left     bool     // all rows are unsubscribed, even if their state can't be read
 	ignored  []string // headings that mean nothing
 }
 
@@ -114,7 +114,7 @@ func layoutOf(headings []string, mapping string) (l *layout, data bool, err erro
 	return l, false, l.repeated()
 }
 
-// settle decides about columns that may have addresses, and lists those that mean nothing.
+// settle decides about columns that may have addresses, and lists columns without a meaning.
 func (l *layout) settle() {
 	has := l.has("email")
 	for i := range l.columns {
@@ -136,8 +136,8 @@ func (l *layout) has(target string) bool {
 	return slices.ContainsFunc(l.columns, func(c column) bool { return c.target == target })
 }
 
-// repeated returns an error if two columns mean the same. Columns of an attribute may differ in their type,
-// as those of exports do. Of those that tell who gets mail, all count.
+// repeated returns an error if two columns mean the same. An attribute's columns may differ in their type, as
+// they do in exports. All columns count that say whether a person gets mail.
 func (l *layout) repeated() error {
 	headings := map[column]string{}
 	for _, c := range l.columns {
@@ -153,8 +153,8 @@ func (l *layout) repeated() error {
 	return nil
 }
 
-// columnNamed returns the column of a heading: a known name, or attributes.<name>, also with :<type> behind
-// it. The error asks what a heading means.
+// columnNamed returns the column for a heading: a known name, or attributes.<name>, optionally followed by
+// :<type>. The error asks what a heading means.
 func columnNamed(heading string) (column, bool, error) {
 	if strings.HasPrefix(heading, "attributes.") {
 		c, ok := targetNamed(heading)
@@ -185,7 +185,7 @@ func targetNamed(text string) (column, bool) {
 		attributeNames.MatchString(name) && slices.Contains(valueKinds, kind)
 }
 
-// mappingOf reads the option columns: heading:target, separated by commas. nil: it is empty.
+// mappingOf reads the option columns: heading:target, separated by commas. nil if it is empty.
 func mappingOf(text string) (map[string]column, error) {
 	if text == "" {
 		return nil, nil
@@ -240,7 +240,7 @@ func (l *layout) request(cells []string) (entry, error) {
 	return in, err
 }
 
-// take sets what a cell tells.
+// take sets what a cell contains.
 func (in *entry) take(c *column, cell string) (err error) {
 	switch c.target {
 	case "email":
@@ -328,8 +328,8 @@ func (c *column) value(cell string) (any, error) {
 	return cell, nil
 }
 
-// isoDate returns a date or a time in the form of ISO 8601. 31.12.2030 is one too; 12/31/2030 is none,
-// because it is another date elsewhere.
+// isoDate returns a date or a time in the form of ISO 8601. It accepts 31.12.2030, but not 12/31/2030, which
+// is a different date elsewhere.
 func isoDate(text string) (string, bool) {
 	for _, form := range [...]string{time.DateOnly, "2006/01/02", "2.1.2006"} {
 		if t, err := time.Parse(form, text); err == nil {

@@ -24,15 +24,15 @@ var (
 type csvRows struct {
 	lines *textlines.Reader
 	comma byte
-	line  int // of the beginning of the last row, from 1
+	line  int // where the last row begins, from 1
 	buf   []byte
-	ends  []int // of the cells in buf
+	ends  []int // where the cells in buf end
 	cells []string
 }
 
-// next returns the cells of a row, valid until the next call; none for an empty line. A row that can't be
-// read is consumed and returned as one of the errors above, or of those of package textlines. At the end it
-// returns io.EOF. Other errors are those of the file.
+// next returns a row's cells, valid until the next call, or none for an empty line. It consumes a row that
+// can't be read and returns it as one of the errors above or package textlines' errors. At the end it returns
+// io.EOF. Other errors are the file's.
 //
 // A quote that does not end takes what follows it into its cell, up to maxRecord bytes. Then the row is
 // faulty, and the next begins behind them.
@@ -123,7 +123,7 @@ func (c *csvRows) row() []string {
 	return c.cells
 }
 
-// guessComma returns the delimiter of a line of headings: the most frequent outside of quotes.
+// guessComma returns the delimiter of a heading line: the most frequent outside of quotes.
 func guessComma(line []byte) byte {
 	var counts [256]int
 	inside := false

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/internal/textlines"
 )
 
-// FuzzCSV: the reader of CSV ends on any file, goes on behind faulty rows, and reads what encoding/csv reads.
+// FuzzCSV: the CSV reader ends on any file, continues after faulty rows, and reads what encoding/csv reads.
 func FuzzCSV(f *testing.F) {
 	for _, seed := range []string{"a,b\n1,2\n", "a;\"b\n\"\"c\"\r\n", "\xff\xfea\x00,\x00\n\x00", "\"",
 		"a\"b,c\n\n\r\n", "\x00", "PK\x03\x04"} {
@@ -78,7 +78,7 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// TestFaultOfRow: an error of the file itself is none of a row.
+// TestFaultOfRow: an error of the file itself is not a row's.
 func TestFaultOfRow(t *testing.T) {
 	if faultOfRow(io.ErrUnexpectedEOF) || !faultOfRow(fmt.Errorf("x: %w", textlines.ErrNUL)) ||
 		faultOfRow(errors.New("x")) {

@@ -70,15 +70,15 @@ func stopsOf(texts []string) ([]suppression.Entry, error) {
 	return stops, nil
 }
 
-// needsConsent reports whether a line that is not of an export subscribes without a consent of its own.
+// needsConsent reports whether a line that is not from an export subscribes without its own consent.
 func (in *entry) needsConsent() bool {
 	return !in.exported && in.Consent == nil && slices.ContainsFunc(in.lists, func(l api.Subscription) bool {
 		return stateNamed(l.State) == Subscribed
 	})
 }
 
-// plan sets what a row does to lists: those of the import, and those of its line. If both are about one,
-// what stops more mail counts. A list that there is not is told among what is ignored.
+// plan sets what a row does to the import's lists and its line's lists. If both are about one list, what
+// stops more mail counts. An unknown list is reported as ignored.
 func (i *importing) plan(ctx context.Context, r *row) error {
 	r.wishes = slices.Clone(i.wishes)
 	for n := range r.wishes {
@@ -118,8 +118,8 @@ func (i *importing) plan(ctx context.Context, r *row) error {
 	return nil
 }
 
-// suppressed finds out which rows are suppressed on which lists, once for a batch and list. Those who left
-// are suppressed first: either of both, list state and suppression, stops mail.
+// suppressed finds out which rows are suppressed on which lists, once for a batch and list. People who
+// unsubscribed are suppressed first: either of both, list state and suppression, stops mail.
 func (i *importing) suppressed(ctx context.Context, rows []row) error {
 	if err := i.suppress(ctx, rows); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (i *importing) decide(r *row, next *record, t terms, proof subscription) de
 	return d
 }
 
-// madeAt returns when a subscriber was made, as a cell tells; 0: it does not.
+// madeAt returns when a subscriber was made, as a cell tells; 0 if it does not.
 func madeAt(cell string, now time.Time) uint32 {
 	text, _ := isoDate(strings.TrimSpace(cell))
 	for _, form := range [...]string{time.RFC3339Nano, time.DateOnly} {

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	importKept = 7 * 24 * time.Hour // lifetime of the progress of an import
+	importKept = 7 * 24 * time.Hour // lifetime of an import's progress
 	importDead = time.Minute        // without progress for this time, the process of an import has ended
-	badShown   = 100                // bad lines that are reported with their fault
+	badShown   = 100                // bad lines that are reported with their error
 )
 
 // The values of api.SubscriberImport.State.
@@ -47,22 +47,22 @@ type importArgs struct {
 // importIDs matches the ids of imports.
 var importIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// importState is an import as it is stored. What it counts is applied.
+// importState is an import as it is stored. Its counts are applied.
 type importState struct {
 	api.SubscriberImport
-	Options string `json:"options"`        // fingerprint: what goes on must have the same
+	Options string `json:"options"`        // fingerprint: a continued import must have the same
 	Sum     string `json:"sum"`            // SHA-256 of the bytes so far, in hex
 	Holder  string `json:"holder"`         // whose run it is
 	Stop    bool   `json:"stop,omitempty"` // it was asked to stop
 	Doubt   doubt  `json:"doubt"`
 
-	text string // as it is stored now; empty: not yet
+	text string // as it is stored now; empty if not yet
 }
 
 // doubt is about the lines behind the progress that may have been applied by a batch that did not end.
 type doubt struct {
 	Until  int         `json:"until,omitempty"`  // the last of them, as SubscriberImport.Lines counts
-	Times  []uint32    `json:"times,omitempty"`  // of the changes, in Unix seconds
+	Times  []uint32    `json:"times,omitempty"`  // when the changes were made, in Unix seconds
 	Places [][2]uint32 `json:"places,omitempty"` // the ordinals of new subscribers: first, and number
 }
 
@@ -134,7 +134,7 @@ func (m *Imports) store(ctx context.Context, account string, state *importState)
 	return done == 1, nil
 }
 
-// finished returns the event of the end of an import; empty: it is not at its end, or a dry run.
+// finished returns the event of the end of an import; empty if it is not at its end, or a dry run.
 func (m *Imports) finished(account string, state *importState) (string, error) {
 	if state.State == importRuns || state.DryRun {
 		return "", nil
@@ -148,7 +148,7 @@ func (m *Imports) finished(account string, state *importState) (string, error) {
 	return e.Line()
 }
 
-// enlist adds an import to those of its account.
+// enlist adds an import to its account's imports.
 func (m *Imports) enlist(ctx context.Context, account string, state *importState) error {
 	key, now := importsKey(account), m.s.now()
 	pipe := m.s.db.Client().TxPipeline()
@@ -161,7 +161,7 @@ func (m *Imports) enlist(ctx context.Context, account string, state *importState
 	return nil
 }
 
-// Get returns the progress of an import, while it runs and for a week. Unknown: NotFound.
+// Get returns an import's progress, while it runs and for a week, or NotFound.
 func (m *Imports) Get(ctx context.Context, bound string, of api.SubscriberAccount, id string) (
 	api.SubscriberImport, error) {
 	account, err := requestAccount(bound, of.Account)
@@ -216,8 +216,8 @@ func (m *Imports) List(ctx context.Context, bound string, of api.SubscriberAccou
 	return list, nil
 }
 
-// Stop asks a running import to stop, and forgets one that has ended. It reports whether there was one.
-// A running one stops before its next batch of lines; what it applied stays.
+// Stop asks a running import to stop, and forgets an ended one. It reports whether there was one. A running
+// import stops before its next batch of lines; its applied lines stay.
 func (m *Imports) Stop(ctx context.Context, bound string, of api.SubscriberAccount, id string) (bool,
 	error) {
 	account, err := requestAccount(bound, of.Account)

@@ -19,12 +19,12 @@ import (
 type batch struct {
 	rows     []row
 	from     int // lines of the file before it
-	lines    int // of the file up to its end
-	repeated int // of this batch
+	lines    int // in the file up to its end
+	repeated int // in this batch
 	bad      int
-	errors   []api.BadLine // of the first of these
+	errors   []api.BadLine // the first bad ones
 
-	bytes   int64 // of the file up to its end
+	bytes   int64 // the file, up to its end
 	sum     string
 	charset string
 }
@@ -38,18 +38,18 @@ type row struct {
 	address string // folded
 
 	ordinal  uint32
-	place    string // the ordinal of the address in the index; empty: none
+	place    string // the ordinal of the address in the index; empty if none
 	older    bool   // it is in the index by the decomposed address
 	old      *record
 	wishes   []wish
-	stops    []*suppression.Entry // of each wish, or nil
+	stops    []*suppression.Entry // one for each wish, or nil
 	decision decision
 	pending  []*List // on which a mail asks for the confirmation
 	result   result
 	fault    string // with result bad
 }
 
-// result is what became of a row.
+// result is how a row ended.
 type result byte
 
 const (
@@ -165,8 +165,8 @@ func (c *checker) fill(i *importing, r *row) error {
 	return rowFault(f)
 }
 
-// stateOf returns the state of a row on the lists of the import. None: it is about no list. What stops more
-// mail counts, of the row and the options.
+// stateOf returns a row's state on the import's lists, or None if it is about no list. The row or the options
+// count, whichever stops more mail.
 func (i *importing) stateOf(says State) State {
 	switch {
 	case says == Left:
@@ -198,7 +198,7 @@ func (f *faults) remembered(words *map[string]string, word string, check func(st
 	return normal
 }
 
-// rowFault returns the first fault as an error.
+// rowFault returns the first invalid field as an error.
 func rowFault(f faults) error {
 	if len(f.Fields) == 0 {
 		return nil
@@ -207,8 +207,8 @@ func rowFault(f faults) error {
 }
 
 // seen is the set of the addresses of a file, as hashes of 64 bits: the chance that ten million addresses
-// have two of one hash is one in 300,000. It takes at most 16 bytes an address. The seed is drawn, so nobody
-// can make such addresses.
+// have two of one hash is one in 300,000. It takes at most 16 bytes an address. The seed is random, so no one
+// can construct such addresses.
 type seen struct {
 	seed   maphash.Seed
 	tables [256]seenTable // by the first byte; they grow one after the other, so few are there twice
@@ -216,7 +216,7 @@ type seen struct {
 
 // seenTable is a hash table with linear probing. It is at most 7/8 full, and after it grew 4/7.
 type seenTable struct {
-	slots []uint64 // 0: free
+	slots []uint64 // 0 if free
 	used  int
 }
 

@@ -19,7 +19,7 @@ import (
 // rows reads the subscribers of a file.
 type rows struct {
 	lines  *textlines.Reader
-	csv    *csvRows // nil: JSONL
+	csv    *csvRows // nil for JSONL
 	layout *layout
 	first  []string // the first row of a CSV file without headings, until it is read
 	line1  []byte   // the first line of JSONL that isn't empty, until it is read
@@ -102,7 +102,7 @@ func wrongFile(key string, err error) error {
 	return fault.InvalidField(key, "%s", err)
 }
 
-// delimiter returns the name of the delimiter; empty: it is not CSV.
+// delimiter returns the name of the delimiter; empty if it is not CSV.
 func (r *rows) delimiter() string {
 	switch {
 	case r.csv == nil:
@@ -125,7 +125,7 @@ func (r *rows) line() int {
 type entry struct {
 	api.SubscriberRequest
 	first, last string // parts of the name
-	says        State  // what the line tells; None: nothing
+	says        State  // the state in the line; None if it has none
 	lists       []api.Subscription
 	stops       []suppression.Entry
 	created     string
@@ -187,7 +187,7 @@ type jsonRow struct {
 	Lists        []api.Subscription `json:"lists"`
 	Suppressions []string           `json:"suppressions"`
 	Created      json.RawMessage    `json:"created"`
-	ID           json.RawMessage    `json:"id"` // of exports; not imported
+	ID           json.RawMessage    `json:"id"` // in exports; not imported
 }
 
 // requestOf reads a line of a JSONL file.
@@ -223,7 +223,7 @@ func requestOf(line []byte) (entry, error) {
 	return in, err
 }
 
-// jsonFault returns what is wrong with a line, in the words of this package.
+// jsonFault returns what is wrong with a line, in this package's terms.
 func jsonFault(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {

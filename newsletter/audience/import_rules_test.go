@@ -51,7 +51,8 @@ func TestImportExisting(t *testing.T) {
 	}
 }
 
-// TestImportAndSuppressions: who left or is suppressed is not subscribed, and who comes back is mailed again.
+// TestImportAndSuppressions: unsubscribed or suppressed people are not subscribed, and returning people get
+// mail again.
 func TestImportAndSuppressions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -237,7 +238,7 @@ func TestExportComesBack(t *testing.T) {
 	}
 }
 
-// TestListsOfAFile: what stops mail counts, subscribing needs a consent, and what there is not is told.
+// TestListsOfAFile: what stops mail counts, subscribing needs a consent, and unknown lists are reported.
 func TestListsOfAFile(t *testing.T) {
 	t.Parallel()
 	b := setupAsking(t)
@@ -269,7 +270,7 @@ func TestListsOfAFile(t *testing.T) {
 	}
 }
 
-// TestAnExportStopsTheSameMailElsewhere: another instance knows nothing of the suppressions of the first one.
+// TestAnExportStopsTheSameMailElsewhere: another instance doesn't know the first instance's suppressions.
 func TestAnExportStopsTheSameMailElsewhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -58,7 +58,7 @@ func headingsOf(lists map[string]string) map[string]string {
 	return all
 }
 
-// The parts of headings that may tell who gets mail, and of those that tell why or when somebody left.
+// Parts of headings that may say who gets mail, and of headings that say why or when somebody left.
 var (
 	stateParts = strings.Fields("subscri optin optedin status statut consent permission doubleopt angemeldet anmeld " +
 		"abonn inscri einwillig")
@@ -67,7 +67,7 @@ var (
 	dateParts = strings.Fields("date datetime timestamp time reason reasonother source campaigntitle datum at on")
 )
 
-// stateColumn returns the target of a heading that tells who gets mail; "": it does not. asks: it may.
+// stateColumn returns the target of a heading that says who gets mail, or "". asks means that it may.
 func stateColumn(heading string) (target string, asks bool) {
 	name := bare(heading)
 	if target, ok := stateHeadings[name]; ok {
@@ -126,7 +126,7 @@ var stateWords = map[State][]string{
 		"ausgetragen inaktiv gesperrt widerrufen geloscht desabonne desinscrit inactif bloque supprime"),
 }
 
-// stateOf reads what a cell of a column tells. None: nothing.
+// stateOf reads the state in a column's cell. It returns None if the cell has none.
 func (c *column) stateOf(cell string) (State, error) {
 	word := bare(cell)
 	for state, words := range stateWords {
@@ -160,7 +160,7 @@ func (c *column) stateOf(cell string) (State, error) {
 		message.Clip(c.heading, 80), text)
 }
 
-// state returns what a row tells of its subscriber. Of several columns the one that stops mail counts.
+// state returns a row's state. If several columns have one, the column that stops mail counts.
 func (l *layout) state(cells []string) (State, error) {
 	says := None
 	var fault error

@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// TestAFileThatSaysWhoUnsubscribedIsHonoured: files in the form of the exports of newsletter programs,
-// imported as subscribed. Each person's address names what they must be.
+// TestAFileThatSaysWhoUnsubscribedIsHonoured: files in the export formats of newsletter programs, imported as
+// subscribed. Each person's address names what they must be.
 func TestAFileThatSaysWhoUnsubscribedIsHonoured(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// bring imports a file that is no error.
+// bring imports a file without errors.
 func (b *bench) bring(t testing.TB, file string, o api.SubscriberImportOptions) api.SubscriberImport {
 	t.Helper()
 	got, err := b.Imports.Run(t.Context(), "", strings.NewReader(file), o)
@@ -60,7 +60,7 @@ func subscribed(lists ...string) api.SubscriberImportOptions {
 	return api.SubscriberImportOptions{ListID: lists, State: "subscribed", Consent: "I want news"}
 }
 
-// TestImportOfFiles: the forms of files, and what is told of their faults.
+// TestImportOfFiles: the forms of files, and the reports about their errors.
 func TestImportOfFiles(t *testing.T) {
 	const ann = `{"email":"ann@example.net","name":"Jürgen"}`
 	for name, c := range map[string]struct {
@@ -136,7 +136,7 @@ func TestImportOfFiles(t *testing.T) {
 }
 
 // TestLineEndsOfEverySystem: CR, LF and CRLF end a line in every character set, and the lines of errors count
-// each of them once. An interrupted import goes on behind them.
+// each of them once. An interrupted import continues after them.
 func TestLineEndsOfEverySystem(t *testing.T) {
 	t.Parallel()
 	charsets := map[string]func(string) string{
@@ -191,7 +191,7 @@ func wide(text string, order binary.AppendByteOrder) string {
 	return string(b)
 }
 
-// TestAnEmptyFileIsRefused: it is most often a failed export or a wrong path. Headings alone are no error.
+// TestAnEmptyFileIsRefused: it is most often a failed export or a wrong path. Headings alone aren't an error.
 func TestAnEmptyFileIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -213,7 +213,7 @@ func TestAnEmptyFileIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheSeparatorLineOfExcel sets the delimiter and is no line of data.
+// TestTheSeparatorLineOfExcel sets the delimiter and isn't a data line.
 func TestTheSeparatorLineOfExcel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -358,8 +358,8 @@ func (b broken) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestImportGoesOn: an import that is interrupted at any place, also while a batch is written, and goes on,
-// makes nobody twice, and counts everybody.
+// TestImportGoesOn: an import that is interrupted at any place, even while a batch is written, and continued,
+// makes no one twice, and counts everybody.
 func TestImportGoesOn(t *testing.T) {
 	t.Parallel()
 	file := people(0, 6000) + people(3000, 3600) + "ann\n" // more than three batches
@@ -482,7 +482,7 @@ func TestTwoImportsAtOnce(t *testing.T) {
 	}
 }
 
-// TestImportStopped: an import that is asked to stop keeps what it applied, and goes on later.
+// TestImportStopped: an import that is asked to stop keeps what it applied, and continues later.
 func TestImportStopped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -506,7 +506,7 @@ func TestImportStopped(t *testing.T) {
 	}
 }
 
-// TestImportOfDeadProcess: an import without progress for a minute is interrupted, and can go on.
+// TestImportOfDeadProcess: an import without progress for a minute is interrupted, and can be continued.
 func TestImportOfDeadProcess(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -8,13 +8,13 @@ import (
 	"github.com/postroom/postroom/newsletter/segment"
 )
 
-// Campaigns tells what became of the mail of campaigns. newsletter.Campaigns implements it; package app joins
+// Campaigns returns the results of campaigns' mail. newsletter.Campaigns implements it; package app joins
 // both.
 type Campaigns interface {
 	// Runs returns how often a campaign of an account was sent. Unknown, or of another account: NotFound.
 	Runs(ctx context.Context, account, campaign string) (int, error)
-	// Engaged returns what the subscribers of a chunk did with the mail of all runs of a campaign together. Its
-	// errors are those of Runs.
+	// Engaged returns what a chunk's subscribers did with the mail of all of a campaign's runs together. It
+	// returns the same errors as Runs.
 	Engaged(ctx context.Context, account, campaign string, chunk int) (segment.Engaged, error)
 }
 
@@ -38,9 +38,9 @@ type judge struct {
 	account   string
 	lists     bool     // the rules name lists
 	campaigns []string // that they name
-	strict    bool     // a campaign that does not exist is an error; else nobody got it
+	strict    bool     // a campaign that does not exist is an error; otherwise no one received it
 
-	chunk   int // of engaged; -1: none was read
+	chunk   int // engaged's; -1 if none was read
 	engaged map[string]segment.Engaged
 }
 
@@ -103,5 +103,5 @@ func (j *judge) read(ctx context.Context, chunk int) error {
 	return nil
 }
 
-// forget makes the judge read anew what subscribers did since.
+// forget makes the judge read again what subscribers did since.
 func (j *judge) forget() { j.chunk = -1 }

@@ -26,7 +26,7 @@ const DefaultAccount = "default"
 // List is a list, as other parts of Postroom use it.
 type List struct {
 	api.List
-	Number  uint32        // of the list in records of subscribers
+	Number  uint32        // the list's in records of subscribers
 	Pending time.Duration // how long a subscription waits for its confirmation
 }
 
@@ -75,8 +75,8 @@ var listIDs = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // numbersKey is the hash of the ids of lists by number; "last" is the number given last.
 func numbersKey() string { return redisdb.Key(0, "list-numbers") }
 
-// Create stores a new list. bound is the account that the caller is confined to; empty: none. Invalid names
-// the wrong fields. If the id is in use: Conflict, code ListExists.
+// Create stores a new list. bound is the account that the caller is confined to, if any. It returns Invalid
+// with the invalid fields, and Conflict, code ListExists, if the id is in use.
 func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.ListInfo, error) {
 	in.Account = cmp.Or(in.Account, bound, DefaultAccount)
 	if bound != "" && in.Account != bound {
@@ -216,7 +216,7 @@ func (l *Lists) Update(ctx context.Context, bound, id string, p api.ListPatch) (
 	return l.Get(ctx, bound, id)
 }
 
-// Page returns a page of lists: of one account, or of all.
+// Page returns a page of lists of one account, or of all.
 func (l *Lists) Page(ctx context.Context, bound string, q api.ListQuery) (api.ListPage, error) {
 	mine, err := ofAccount(ctx, l.store, bound, q.Account, func(s storedList) string { return s.Account })
 	if err != nil {
@@ -280,8 +280,8 @@ func addCount(c *api.ListCounts, state State, n int) {
 	}
 }
 
-// Find returns a list for use. It is at most about a second old, and usually costs no round trip. Unknown:
-// NotFound.
+// Find returns a list for use, or NotFound. It is at most about a second old, and usually costs no round
+// trip.
 func (l *Lists) Find(ctx context.Context, id string) (*List, error) {
 	id = strings.ToLower(id)
 	list, ok, err := l.cached.Get(ctx, id, l.now(), func(ctx context.Context) (*List, bool, error) {
@@ -332,8 +332,8 @@ func notYours(account string) error {
 	return fault.New(fault.Forbidden, "", "This token is of another account than %q", account)
 }
 
-// Delete removes a list with all of its subscriptions. The subscribers stay, and so do the suppressions of
-// who left. It reports whether there was one. Unknown, or of another account: false, or NotFound.
+// Delete removes a list with all of its subscriptions, and reports whether there was one. The subscribers
+// stay, and so do suppressions of people who unsubscribed. It returns NotFound for another account's list.
 func (l *Lists) Delete(ctx context.Context, bound, id string) (bool, error) {
 	r, err := l.record(ctx, bound, id)
 	if fault.Is(err, fault.NotFound) && bound == "" {

@@ -5,11 +5,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts what became of subscriptions. Without a registry it exports nothing.
+// metrics counts changes of subscriptions. Without a registry it exports nothing.
 type metrics struct {
 	changes *prometheus.CounterVec // by new state
 	skipped *prometheus.CounterVec // by reason
-	lines   *prometheus.CounterVec // of imports, by result
+	lines   *prometheus.CounterVec // imported lines, by result
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {

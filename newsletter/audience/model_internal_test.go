@@ -172,8 +172,8 @@ func TestSparseStatesBecomeDense(t *testing.T) {
 	}
 }
 
-// TestAWriteThatRunsTwiceCountsOnce, and tells of it once: the answer of a script may be lost, and the client
-// repeats it. A write that is refused tells of nothing.
+// TestAWriteThatRunsTwiceCountsOnce, and is reported once: the answer of a script may be lost, and the client
+// repeats it. A refused write reports nothing.
 func TestAWriteThatRunsTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
 	s := newAudience(t)

@@ -25,9 +25,9 @@ type filter struct {
 	account string
 	members
 	tag, search             string
-	rule                    *segment.Rule // nil: none
+	rule                    *segment.Rule // nil if none
 	judge                   *judge        // for rule
-	createdFrom, createdEnd uint32        // 0: not bounded
+	createdFrom, createdEnd uint32        // 0 if not bounded
 }
 
 func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.SubscriberQuery) (filter, error) {
@@ -85,7 +85,7 @@ func (s *Subscribers) selects(ctx context.Context, f *filter, ordinal uint32, r 
 	return err == nil && f.rule.Holds(judged, s.now()), err
 }
 
-// matches reports whether a record is selected by what is plain to see in it.
+// matches reports whether a filter's direct conditions select a record.
 func (f *filter) matches(r *record) bool {
 	switch {
 	case f.createdFrom != 0 && r.created < f.createdFrom, f.createdEnd != 0 && r.created >= f.createdEnd:
@@ -169,7 +169,7 @@ func readCursor(text string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// total returns the number of selected subscribers, or nil if only a walk could count them.
+// total returns the number of selected subscribers, or nil if only a scan could count them.
 func (s *Subscribers) total(ctx context.Context, f filter) (*int, error) {
 	if f.rule != nil || f.tag != "" || f.search != "" || f.createdFrom != 0 || f.createdEnd != 0 {
 		return nil, nil

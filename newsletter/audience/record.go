@@ -33,9 +33,9 @@ type subscription struct {
 	state   State
 	since   uint32 // Unix seconds
 	source  uint32 // number of its word
-	text    uint32 // number of the words that were agreed to; 0: none
-	given   uint32 // Unix seconds of the consent; 0: at since, or there is none
-	network string // that the consent came from; empty: not known
+	text    uint32 // number of the words that were agreed to; 0 if none
+	given   uint32 // Unix seconds of the consent; 0 if it is since, or there is none
+	network string // that the consent came from; empty if not known
 }
 
 // record is a subscriber as it is stored.
@@ -44,7 +44,7 @@ type record struct {
 	created, updated uint32 // Unix seconds
 
 	email, name, locale, tz string
-	attributes              []byte // a JSON object; empty: none
+	attributes              []byte // a JSON object; empty if none
 	tags                    []string
 	lists                   []subscription // at most one of a list
 	past                    []subscription // earlier states, the oldest first, at most maxPast
@@ -237,7 +237,7 @@ func (d *decoder) subscriptions() []subscription {
 	return list
 }
 
-// split returns the bodies of the records of a page; nil where there is none.
+// split returns the bodies of a page's records, with nil for missing records.
 func split(page string) ([pageSize][]byte, error) {
 	var bodies [pageSize][]byte
 	rest := []byte(page)
@@ -260,7 +260,7 @@ func split(page string) ([pageSize][]byte, error) {
 // chunkStates are the states of a list in a chunk, as lua/write.lua stores them.
 type chunkStates struct {
 	sparse []byte // an offset of two bytes and a state, in order
-	dense  []byte // two bits of each subscriber; nil: they are sparse
+	dense  []byte // two bits of each subscriber; nil if they are sparse
 }
 
 // readStates reads what lua/write.lua wrote. An empty text has no states.
@@ -279,7 +279,7 @@ func readStates(text string) (chunkStates, error) {
 // offset returns the offset of a sparse member.
 func (c chunkStates) offset(i int) int { return int(binary.BigEndian.Uint16(c.sparse[3*i:])) }
 
-// pages returns the pages of the chunk that have a subscriber of a state; of any, if it is None.
+// pages returns the chunk's pages that have a subscriber of a state, or of any state if it is None.
 func (c chunkStates) pages(state State) []int {
 	var pages []int
 	add := func(page int) {

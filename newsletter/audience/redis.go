@@ -32,19 +32,19 @@ type writeArgs struct {
 	Changes []any // see lua/write.lua
 }
 
-// listChange is what a change of a record changes of a list.
+// listChange is a record change's effect on a list.
 type listChange struct {
 	list  uint32 // its number
 	state State
-	since uint32   // of a pending state
-	tell  *telling // the event of it; nil: there is none
+	since uint32   // for a pending state
+	tell  *telling // the event of it; nil if there is none
 }
 
 // change is a change of one record.
 type change struct {
 	ordinal uint32
-	old     *record // nil: there is none
-	new     *record // nil: it is removed
+	old     *record // nil if there is none
+	new     *record // nil if it is removed
 	lists   []listChange
 	events  []string // as they are in the stream
 }
@@ -97,7 +97,7 @@ func (s *store) write(ctx context.Context, account string, c *change) (bool, err
 	return done != "0", nil
 }
 
-// load returns the record of an ordinal; nil: there is none.
+// load returns the record of an ordinal; nil if there is none.
 func (s *store) load(ctx context.Context, account string, ordinal uint32) (*record, error) {
 	at := slotOf(ordinal)
 	page, err := s.db.Client().Get(ctx, pageKey(account, at.page)).Result()
@@ -153,7 +153,7 @@ func (s *store) findForm(ctx context.Context, account, address string) (has stri
 	return has, uint32(n), r, err
 }
 
-// claim gives a folded address to an ordinal in place of the one it has, and returns the one it has then.
+// claim gives a folded address to an ordinal instead of the current one, and returns its ordinal then.
 func (s *store) claim(ctx context.Context, account, address, before, after string) (string, error) {
 	at := indexed(account, address)
 	has, err := claimScript.RunReplicated(ctx, s.db, []string{at.key}, []string{at.field, before, after})
@@ -166,8 +166,8 @@ func (s *store) claim(ctx context.Context, account, address, before, after strin
 	return has[0], nil
 }
 
-// nextOrdinals takes n ordinals of an account, and returns the first. Every new subscriber needs one, so the
-// quota of the account is asked here. Those whose record is not written yet are not counted.
+// nextOrdinals takes n ordinals of an account, and returns the first. Every new subscriber needs one, so this
+// checks the account's quota. Subscribers whose record is not written yet are not counted.
 func (s *store) nextOrdinals(ctx context.Context, account string, n int) (uint32, error) {
 	if s.room != nil {
 		err := s.room(ctx, account, func() (used, more int, err error) {

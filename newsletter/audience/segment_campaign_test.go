@@ -138,7 +138,7 @@ func TestAnExportOfASegmentHadEverybody(t *testing.T) {
 	}
 }
 
-// TestPeopleOfLaterChunksAreJudgedByTheirs: what people did is that of their own chunk.
+// TestPeopleOfLaterChunksAreJudgedByTheirs: what people did comes from their own chunk.
 func TestPeopleOfLaterChunksAreJudgedByTheirs(t *testing.T) {
 	t.Parallel()
 	const chunk, people = 64_000, 64_100
@@ -160,8 +160,8 @@ func TestPeopleOfLaterChunksAreJudgedByTheirs(t *testing.T) {
 	}
 }
 
-// TestSegmentsNameCampaignsOfTheirAccount: others are refused with their field. One that was deleted all the
-// same is warned of, and nobody is chosen by it.
+// TestSegmentsNameCampaignsOfTheirAccount: others are refused with their field. For a campaign that was
+// deleted anyway there is a warning, and it selects no one.
 func TestSegmentsNameCampaignsOfTheirAccount(t *testing.T) {
 	t.Parallel()
 	b, m := mailing(t, 6)

@@ -52,8 +52,8 @@ func segmentNotFound(id string) error {
 // segmentIDs matches the ids of segments.
 var segmentIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// Create stores a new segment. Invalid names the wrong fields, those of the rule as rule.and[1].tag. If the
-// id is in use: Conflict, code SegmentExists.
+// Create stores a new segment. It returns Invalid with the invalid fields (within the rule as
+// rule.and[1].tag), and Conflict, code SegmentExists, if the id is in use.
 func (s *Segments) Create(ctx context.Context, bound string, in api.Segment) (api.SegmentInfo, error) {
 	account, err := requestAccount(bound, in.Account)
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *Segments) find(ctx context.Context, bound, id string) (*records.Record[
 	return r, rule, err
 }
 
-// Page returns a page of segments: of one account, or of all.
+// Page returns a page of segments of one account, or of all.
 func (s *Segments) Page(ctx context.Context, bound string, q api.SegmentQuery) (api.SegmentPage, error) {
 	mine, err := ofAccount(ctx, s.store, bound, q.Account, func(s storedSegment) string { return s.Account })
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *Segments) Naming(ctx context.Context, account, campaign string) ([]stri
 	return ids, err
 }
 
-// Delete removes a segment, and reports whether there was one. Of another account: NotFound.
+// Delete removes a segment, and reports whether there was one. NotFound if it is another account's.
 func (s *Segments) Delete(ctx context.Context, bound, id string) (bool, error) {
 	_, _, err := s.find(ctx, bound, id)
 	if fault.Is(err, fault.NotFound) && bound == "" {

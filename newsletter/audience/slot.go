@@ -10,7 +10,7 @@ import (
 
 // The layout is fixed: see the package comment.
 const (
-	shards     = 16      // key prefixes, as those of partitions 0 to 15
+	shards     = 16      // key prefixes, like partitions 0 to 15
 	buckets    = 1 << 14 // hashes of the index in each
 	pageSize   = 32      // records of a page
 	chunkPages = 2000
@@ -44,8 +44,8 @@ func totalsKey(account string, shard int) string {
 // ordinalsKey is the hash that counts the ordinals that each account has given away.
 func ordinalsKey() string { return redisdb.Key(0, "subscriber-ordinals") }
 
-// The keys of a list have its number, which no other list ever gets: what is written while a list is deleted
-// belongs to no later list of the same id.
+// A list's keys have its number, which no other list ever gets. So writes during its deletion belong to no
+// later list with the same id.
 func statesKey(list uint32, chunk int) string {
 	return redisdb.Key(shardOf(chunk), "list-states", decimal(list), strconv.Itoa(chunk))
 }
@@ -62,7 +62,7 @@ func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 // indexEntry is the hash and the field of an address in the index.
 type indexEntry struct {
 	key, field string
-	shard      int // of the key
+	shard      int // the key's
 }
 
 // indexed returns where a folded address is in the index.

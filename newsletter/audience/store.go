@@ -21,28 +21,28 @@ import (
 type Parts struct {
 	DB           *redisdb.DB
 	Suppressions *suppression.Store
-	// Account returns an error if there is no such account. Of accounts.Accounts, joined in package app.
+	// Account returns an error if there is no such account. accounts.Accounts implements it.
 	Account func(ctx context.Context, account string) error
-	// Campaigns returns the campaigns, which are built later. Nil: there are none.
+	// Campaigns returns the campaigns, which are built later. Nil if there are none.
 	Campaigns func() Campaigns
 }
 
 // Options are the settings newsletter.* that are about the audience. The zero value works.
 type Options struct {
-	// PendingRetention is how long a subscription waits for its confirmation, on lists that do not say it. Zero:
-	// 30 days.
+	// PendingRetention is how long a subscription waits for its confirmation, on lists that do not set it.
+	// Defaults to 30 days.
 	PendingRetention time.Duration
 
-	// InUse refuses to delete a list or a segment that a campaign needs. Nil: none does.
+	// InUse refuses to delete a list or a segment that a campaign needs. Nil if none does.
 	InUse records.InUse
 
-	// Room and ImportRoom check quotas of an account: its subscribers, and the bytes of one import. Nil: there
-	// is none.
+	// Room and ImportRoom check an account's quotas: its subscribers, and the bytes of one import. If nil, there
+	// is no quota.
 	Room, ImportRoom suppression.Room
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 const defaultPendingRetention = 30 * 24 * time.Hour
@@ -61,11 +61,11 @@ type Subscribers struct {
 	attributes attributes
 	log        *slog.Logger
 
-	confirmations *Confirmations // nil: changes send no mail; see NewConfirmations
+	confirmations *Confirmations // if nil, changes send no email; see NewConfirmations
 }
 
-// New returns the subscribers and lists of a database. It does no I/O. [Subscribers.Run] removes what nobody
-// confirmed.
+// New returns the subscribers and lists of a database. It does no I/O. [Subscribers.Run] removes unconfirmed
+// subscriptions.
 func New(p Parts, o Options) (*Subscribers, error) {
 	if p.DB == nil || p.Suppressions == nil || p.Account == nil {
 		return nil, errors.New("audience: a part is missing")
@@ -97,7 +97,7 @@ type store struct {
 	db      *redisdb.DB
 	metrics *metrics
 	now     func() time.Time
-	room    suppression.Room // nil: any number of subscribers
+	room    suppression.Room // nil means any number of subscribers
 }
 
 // tries bounds the attempts at a change while other changes come first.
@@ -118,7 +118,7 @@ func (s *store) takePlace(ctx context.Context, account, address, has string) (ui
 		if n, err := strconv.ParseUint(has, 10, 32); err == nil {
 			r, err := s.load(ctx, account, uint32(n))
 			if err != nil || r == nil || folded(r.email) == address {
-				return uint32(n), err // of a creation that broke off, or is ahead of this one
+				return uint32(n), err // for a creation that was interrupted, or is ahead of this one
 			}
 		}
 	}
@@ -153,8 +153,8 @@ func (s *store) step(ctx context.Context, account string, c *change) (bool, erro
 	return done, err
 }
 
-// edit changes the record of an ordinal by fn, which gets a copy and returns what it changed of lists. If fn
-// changes nothing, nothing is written. It returns the record as it is then. Unknown: NotFound.
+// edit changes an ordinal's record with fn, which gets a copy and returns its changes of lists. If fn changes
+// nothing, nothing is written. edit returns the record as it is then, or NotFound.
 func (s *store) edit(ctx context.Context, account string, ordinal uint32,
 	fn func(r *record) ([]listChange, error)) (*record, error) {
 	for range tries {

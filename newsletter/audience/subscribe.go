@@ -19,15 +19,15 @@ const (
 	SourceConfirmed   = "confirmed"       // the link of the mail that asked
 	SourcePage        = "page"            // an operator
 	SourceImport      = "import"          // a file
-	SourceUnsubscribe = "unsubscribe"     // a link or button of a mail of the list
+	SourceUnsubscribe = "unsubscribe"     // a link or button in the list's mail
 	SourceLeftAll     = "unsubscribe-all" // the same, of all mail of the account
 )
 
 // wish is a subscription that somebody asks for.
 type wish struct {
 	list  *List
-	state State         // Pending or Subscribed; of imports also Left
-	proof *subscription // its own time and source; nil: those of all
+	state State         // Pending or Subscribed; in imports also Left
+	proof *subscription // its own time and source; nil for the shared ones
 }
 
 // terms are the terms of wishes.
@@ -76,13 +76,13 @@ func (s *Subscribers) wishes(ctx context.Context, account string, lists []api.Su
 	return wishes, nil
 }
 
-// decision is what becomes of wishes.
+// decision is the result of wishes.
 type decision struct {
 	changes []listChange
 	ask     []*List // pending: a mail asks for the confirmation
 	welcome []*List // subscribed now
 	skipped []api.SkippedList
-	back    []suppression.Entry // to remove before: of who comes back
+	back    []suppression.Entry // to remove before, for people who come back
 }
 
 // decide applies wishes to a record. stopped has the suppression of each wish, or nil. It changes the record.
@@ -121,7 +121,7 @@ func (s *Subscribers) decide(r *record, account string, wishes []wish, stopped [
 func refused(was State, w wish, stop *suppression.Entry, t terms) string {
 	switch {
 	case stop != nil && (stop.Reason != suppression.Unsubscribe || stop.Account == ""):
-		return string(stop.Reason) // nobody but an operator takes these back
+		return string(stop.Reason) // only an operator removes these
 	case was == Subscribed && stop == nil:
 		return ""
 	case w.state == Pending && t.resubscribe:
@@ -134,8 +134,8 @@ func refused(was State, w wish, stop *suppression.Entry, t terms) string {
 	return ""
 }
 
-// comesBack returns the unsubscribe entries of an address that comes back to a list: of the list and of the
-// account. After one of the account all other lists were left too, so none of them is mailed by this.
+// comesBack returns the unsubscribe entries of an address that comes back to a list: the list's and the
+// account's. After an account's entry the address is off all other lists too, so they send it nothing.
 func comesBack(email, account, list string, stop *suppression.Entry, was State) []suppression.Entry {
 	if stop == nil && was != Left {
 		return nil
@@ -180,7 +180,7 @@ func (s *Subscribers) proof(ctx context.Context, account string, t terms) (subsc
 	return sub, nil
 }
 
-// takeBack removes the unsubscribe entries of who comes back. It goes before the change of the record: a
+// takeBack removes the unsubscribe entries of people who come back. It runs before the record's change: a
 // crash between both leaves a list state that stops the mail.
 func (s *Subscribers) takeBack(ctx context.Context, entries []suppression.Entry) error {
 	for _, e := range entries {

@@ -38,7 +38,7 @@ func (s *Subscribers) lookup(ctx context.Context, account, name string) (uint32,
 	return ordinal, r, err
 }
 
-// Get returns a subscriber by id or address. Unknown: NotFound.
+// Get returns a subscriber by id or address, or NotFound.
 func (s *Subscribers) Get(ctx context.Context, bound string, of api.SubscriberAccount, name string) (
 	api.Subscriber, error) {
 	account, err := requestAccount(bound, of.Account)
@@ -153,7 +153,7 @@ func (s *Subscribers) put(ctx context.Context, account string, in api.Subscriber
 	return sub, false, contended(in.Email)
 }
 
-// commit writes a change with the next version, after the entries of who comes back are removed.
+// commit writes a change with the next version, after the entries of people who come back are removed.
 func (s *Subscribers) commit(ctx context.Context, account string, c *change, d decision) (bool, error) {
 	if err := s.takeBack(ctx, d.back); err != nil {
 		return false, err
@@ -161,7 +161,7 @@ func (s *Subscribers) commit(ctx context.Context, account string, c *change, d d
 	return s.step(ctx, account, c)
 }
 
-// after sends the mails of a change that was made, and returns the subscriber.
+// after sends the emails for a change that was made, and returns the subscriber.
 func (s *Subscribers) after(ctx context.Context, account string, c *change, d decision) (api.Subscriber,
 	error) {
 	if s.confirmations != nil {
@@ -352,7 +352,7 @@ func (s *Subscribers) shown(ctx context.Context, account string, ordinal uint32,
 	return sub, nil
 }
 
-// entries returns subscriptions with their words. Those of deleted lists are left out.
+// entries returns subscriptions with their texts, except for deleted lists.
 func (s *Subscribers) entries(ctx context.Context, account string, subs []subscription) ([]api.ConsentEntry,
 	error) {
 	var numbers []uint32
@@ -382,7 +382,7 @@ func (s *Subscribers) entries(ctx context.Context, account string, subs []subscr
 	return entries, nil
 }
 
-// Consents returns the history of the subscriptions of a subscriber.
+// Consents returns the history of a subscriber's subscriptions.
 func (s *Subscribers) Consents(ctx context.Context, bound string, of api.SubscriberAccount, name string) (
 	api.ConsentHistory, error) {
 	account, err := requestAccount(bound, of.Account)

@@ -78,7 +78,7 @@ func TestAnAddressIsUniqueInItsAccount(t *testing.T) {
 	}
 }
 
-// TestSimultaneousCreationsMakeOneSubscriber: of many at once one makes it, and the others are told so.
+// TestSimultaneousCreationsMakeOneSubscriber: one creates it, and the others get that answer.
 func TestSimultaneousCreationsMakeOneSubscriber(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -16,7 +16,7 @@ import (
 const (
 	sweepEvery = time.Hour   // which one process does for all
 	lookEvery  = time.Minute // how often a process looks whether it is due
-	sweepBatch = 500         // subscriptions of a list and shard that are read at once
+	sweepBatch = 500         // subscriptions of a list and shard that are read together
 )
 
 // sweep calls Sweep once an hour, by one process for all, until ctx ends.
@@ -40,8 +40,8 @@ func (s *Subscribers) sweep(ctx context.Context) error {
 	}
 }
 
-// Sweep removes subscriptions that were not confirmed in time. Who had left before has left again. A
-// subscriber who came by a form and is on no list any more is removed too.
+// Sweep removes subscriptions that were not confirmed in time. A subscriber who had unsubscribed before is
+// unsubscribed again. A subscriber who came by a form and is on no list any more is removed too.
 func (s *Subscribers) Sweep(ctx context.Context) (removed int, err error) {
 	err = s.Lists.store.Each(ctx, func(r *records.Record[storedList]) error {
 		list := s.Lists.used(&r.Value)

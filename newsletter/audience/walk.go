@@ -11,17 +11,17 @@ import (
 
 // members selects subscribers of an account by list. The zero value selects all.
 type members struct {
-	list  *List // nil: of no or any list
-	state State // on the list; None: any
+	list  *List // nil for no or any list
+	state State // on the list; None for any
 }
 
 // walkPages is the number of pages that one round trip reads: some 100 KB.
 const walkPages = 32
 
-// walk calls fn for the subscribers of an account from an ordinal on, in order, until fn returns false. It
-// reads at most most pages; 0: all. It returns the ordinal to go on from, and whether there are more.
-// Subscribers that are changed meanwhile are seen before or after their change; those that come meanwhile are
-// seen, because new ordinals are higher.
+// walk calls fn for an account's subscribers from an ordinal on, in order, until fn returns false. It reads
+// at most most pages; 0 means all. It returns the ordinal to continue from, and whether there are more.
+// Subscribers that are changed while it runs are seen before or after their change. New subscribers are seen,
+// because new ordinals are higher.
 func (s *store) walk(ctx context.Context, account string, of members, from uint32, most int,
 	fn func(ordinal uint32, r *record) (bool, error)) (next uint32, more bool, err error) {
 	end, err := s.end(ctx, account)

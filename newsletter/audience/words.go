@@ -11,8 +11,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// words keeps the sources and texts of consents of each account once: subscriptions refer to them by number.
-// A number never changes its text, so both directions are cached.
+// words keeps each account's sources and consent texts once: subscriptions refer to them by number. A number
+// never changes its text, so both directions are cached.
 type words struct {
 	db *redisdb.DB
 
@@ -26,7 +26,7 @@ const maxWords = 10_000
 
 func wordsKey(account string) string { return redisdb.Key(0, "subscriber-words", account) }
 
-// intern returns the numbers of texts, which get one if they have none. That of the empty text is 0.
+// intern returns the numbers of texts, and numbers new texts. The empty text's number is 0.
 func (w *words) intern(ctx context.Context, account string, texts ...string) ([]uint32, error) {
 	numbers := make([]uint32, len(texts))
 	var missing []string
@@ -61,7 +61,7 @@ func (w *words) intern(ctx context.Context, account string, texts ...string) ([]
 	return numbers, nil
 }
 
-// read returns the texts of numbers. That of 0, or of an unknown one, is empty.
+// read returns the texts of numbers. The text of 0, or of an unknown number, is empty.
 func (w *words) read(ctx context.Context, account string, numbers []uint32) (map[uint32]string, error) {
 	texts := make(map[uint32]string, len(numbers))
 	var missing []string

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/app/apptest"
 )
 
-// TestListsFollowUnsubscribeLinks: the button of a mail of a list takes its recipient off the list, and the
+// TestListsFollowUnsubscribeLinks: the button of a list's email takes its recipient off the list, and the
 // next change by a program does not bring the recipient back.
 func TestListsFollowUnsubscribeLinks(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,8 @@ import (
 	"github.com/postroom/postroom/app/apptest"
 )
 
-// TestACampaignLearnsWhatBecomesOfItsMessages: mail that a relay put off is a message of the outbox. Whatever
-// becomes of it, the recipient has the state that says so, and nobody who may have the mail counts as failed.
+// TestACampaignLearnsWhatBecomesOfItsMessages: deferred mail is a message of the outbox. The recipient has
+// the state that matches its result, and no one who may have the mail counts as failed.
 func TestACampaignLearnsWhatBecomesOfItsMessages(t *testing.T) {
 	t.Parallel()
 	relay := moodyRelay(t)

@@ -19,8 +19,9 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestEveryEmailShowsAnUnsubscribeLink: RFC 8058 section 2 and the sender rules of Gmail and Yahoo want a
-// visible link in the body beside the header. check finds a hidden one, and an email without one isn't sent.
+// TestEveryEmailShowsAnUnsubscribeLink: RFC 8058 section 2 and the sender rules of Gmail and Yahoo require a
+// visible link in the body, not only the header. check finds a hidden one, and an email without one isn't
+// sent.
 func TestEveryEmailShowsAnUnsubscribeLink(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -65,8 +66,9 @@ func TestEveryEmailShowsAnUnsubscribeLink(t *testing.T) {
 	}
 }
 
-// moody is a relay that answers RCPT to each address with the next of its replies, and the final dot with
-// those of "DOT address"; empty, or none left: as usual. close: the connection.
+// moody is a relay that answers RCPT to each address with the next of its replies, and the final dot with the
+// replies of "DOT address". If a reply is empty, or none is left, it answers as usual. close closes the
+// connection.
 type moody struct {
 	*testsmtp.Server
 	mu      sync.Mutex
@@ -326,7 +328,7 @@ func TestCheckFindsEmptyVariables(t *testing.T) {
 	}
 }
 
-// archivedOfRecipients counts the events of recipients of campaigns in an archive.
+// archivedOfRecipients counts the events about campaign recipients in an archive.
 func archivedOfRecipients(t *testing.T, dir string) map[event.Type]int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "events-*.ndjson"))
@@ -373,7 +375,7 @@ func TestTheArchiveHasTheDeferralsOfACampaign(t *testing.T) {
 	}
 }
 
-// TestTheArchiveHasAllEventsOfACampaign, and webhooks get those of events alone.
+// TestTheArchiveHasAllEventsOfACampaign, and webhooks get the events of alone only.
 func TestTheArchiveHasAllEventsOfACampaign(t *testing.T) {
 	t.Parallel()
 	relay, dir := testsmtp.Start(t, testsmtp.Options{}), t.TempDir()

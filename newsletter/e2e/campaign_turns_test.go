@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// rest stops the queue bulk, or lets it go on.
+// rest stops the queue bulk, or continues it.
 func rest(t *testing.T, client *api.Client, paused bool) {
 	t.Helper()
 	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: &paused}, "bulk"); err != nil {
@@ -25,8 +25,8 @@ func rest(t *testing.T, client *api.Client, paused bool) {
 	}
 }
 
-// TestCampaignKeepsItsRateFromBelow: 60 mails at 10 a second take six seconds, evenly, however many workers
-// there are. The first mail after a pause comes soon.
+// TestCampaignKeepsItsRateFromBelow: 60 messages at 10 a second take six seconds, evenly, however many
+// workers there are. The first message after a pause comes soon.
 func TestCampaignKeepsItsRateFromBelow(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -128,8 +128,8 @@ func TestCampaignJudgesPeopleAtTheirTurn(t *testing.T) {
 	}
 }
 
-// TestDeferredPeopleGetTheNewContent: whoever was put off is mailed what the campaign says when it goes on,
-// and is judged again.
+// TestDeferredPeopleGetTheNewContent: deferred people get the campaign's content at the time when it
+// continues, and are judged again.
 func TestDeferredPeopleGetTheNewContent(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -272,7 +272,7 @@ func TestWhoeverLeavesIsUnsubscribed(t *testing.T) {
 	}
 }
 
-// TestRelaySeesNobodyWhoHasLeft: once the wish to leave was answered, no relay is told the address.
+// TestRelaySeesNobodyWhoHasLeft: once an unsubscribe was answered, no relay learns the address.
 func TestRelaySeesNobodyWhoHasLeft(t *testing.T) {
 	t.Parallel()
 	var left sync.Map
@@ -305,8 +305,8 @@ func TestRelaySeesNobodyWhoHasLeft(t *testing.T) {
 	}
 }
 
-// TestNoDotAfterLeaving: whoever leaves while a slow relay thinks about their address gets no mail, whatever
-// the mails beside it have learnt of the suppressions by then.
+// TestNoDotAfterLeaving: someone who unsubscribes while a slow relay thinks about their address gets no mail,
+// whatever concurrent messages have learnt of the suppressions by then.
 func TestNoDotAfterLeaving(t *testing.T) {
 	t.Parallel()
 	const everybody = 40
@@ -341,7 +341,7 @@ func TestNoDotAfterLeaving(t *testing.T) {
 	}
 }
 
-// TestVerbsAtTheSameMoment: a double click is no error, and begins one run.
+// TestVerbsAtTheSameMoment: a double click isn't an error, and begins one run.
 func TestVerbsAtTheSameMoment(t *testing.T) {
 	t.Parallel()
 	relay := apptest.SlowRelay(t, 20*time.Millisecond)

@@ -26,8 +26,8 @@ func waitsFor(t *testing.T, client *api.Client, id, words string) *time.Time {
 	return waits.Until
 }
 
-// TestACampaignSaysWhatItWaitsFor: its window, its rate, the limit of its relay, the windows of its
-// recipients, and the winner of its test, and until when. It no longer does once it goes on.
+// TestACampaignSaysWhatItWaitsFor: its window, its rate, its relay's limit, its recipients' windows, and the
+// winner of its test, and until when. It no longer does once it continues.
 func TestACampaignSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -58,7 +58,7 @@ func TestACampaignSaysWhatItWaitsFor(t *testing.T) {
 	}
 	for id, want := range map[string]struct {
 		words string
-		least time.Duration // until it goes on, from now
+		least time.Duration // until it continues, from now
 	}{"window": {"window is closed", 90 * time.Minute}, "theirs": {"windows of the recipients",
 		90 * time.Minute},
 		"rate": {"its rate", 30 * time.Second}, "limit": {"", time.Second},

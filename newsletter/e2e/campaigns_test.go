@@ -21,7 +21,7 @@ import (
 )
 
 // TestCampaignStates sends to people of every kind. Each gets the mail once or has the state that says why
-// not, and the counters are those of the ledger.
+// not, and the counters match the ledger.
 func TestCampaignStates(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -92,7 +92,7 @@ func TestCampaignStates(t *testing.T) {
 	resendToFailed(t, client, relay)
 }
 
-// resendToFailed sends a campaign again to those it failed for: here one.
+// resendToFailed sends a campaign again to people it failed for: here one.
 func resendToFailed(t *testing.T, client *api.Client, relay *testsmtp.Server) {
 	t.Helper()
 	before := relay.Count()
@@ -313,8 +313,8 @@ func TestCampaignLearns(t *testing.T) {
 	}
 }
 
-// TestCampaignIsHeld: a campaign whose people do not exist stops by itself, says so once, and goes on when an
-// operator wants that.
+// TestCampaignIsHeld: a campaign whose people do not exist stops automatically, reports it once, and
+// continues when an operator wants that.
 func TestCampaignIsHeld(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})

@@ -14,8 +14,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestImportFinishedIsTold: the end of an import reaches webhooks once, with what became of its lines. That
-// of a dry run does not.
+// TestImportFinishedIsTold: the end of an import reaches webhooks once, with the results of its lines. The
+// end of a dry run does not.
 func TestImportFinishedIsTold(t *testing.T) {
 	t.Parallel()
 	type told struct {

@@ -155,7 +155,7 @@ func TestFormsTellNothing(t *testing.T) {
 			t.Errorf("%s: %d, and another page:\n%s", form, status, page)
 		}
 	}
-	relay.Wait(3) // of new and left
+	relay.Wait(3) // to new and left
 	if got := listCounts(t, client); got != (api.ListCounts{Pending: 2, Subscribed: 1}) {
 		t.Errorf("%+v", got)
 	}

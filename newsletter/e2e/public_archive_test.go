@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// missing checks that there is no page, in the words of those that never were.
+// missing checks that there is no page, with the same text as for unknown pages.
 func missing(t *testing.T, base string, paths ...string) {
 	t.Helper()
 	never := apptest.Stranger(t, base, "/archive/never/was")
@@ -49,7 +49,7 @@ const hostile = `<html><head><style>p{color:red}</style></head><body><script>ste
 	`<a href="{{rcpt.preferencesUrl}}">choose</a> <a href="{{campaign.archiveUrl}}">see</a></body></html>`
 
 // TestPublicArchive: everybody sees the mail of a campaign that was sent with archive to a public list, as it
-// was then, with nothing of a person, and so that it can do nothing.
+// was then. It has nothing about a person, and is harmless.
 func TestPublicArchive(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -224,8 +224,8 @@ func takeOut(t *testing.T, client *api.Client, base string) {
 	missing(t, base, "/archive/weekly/sale")
 }
 
-// TestPublicArchiveOfAccounts: of two accounts each has its archive, and mail is in no other. What was sent
-// without archive, or cancelled, has no page. A page beyond the last is missing.
+// TestPublicArchiveOfAccounts: each of two accounts has its archive, and mail is in no other. Mail that was
+// sent without archive, or cancelled, has no page. A page beyond the last is missing.
 func TestPublicArchiveOfAccounts(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -287,8 +287,8 @@ func TestPublicArchiveOfAccounts(t *testing.T) {
 	keeps(t, apptest.Connect(t, redis), client)
 }
 
-// keeps checks that the content of the campaign text is kept for the archive, and that of the campaign secret
-// is let go: then it can't be shown.
+// keeps checks that the content of the campaign text is kept for the archive, and the content of the campaign
+// secret is released: then it can't be shown.
 func keeps(t *testing.T, db *redisdb.DB, client *api.Client) {
 	t.Helper()
 	ctx, rdb := t.Context(), db.Client()

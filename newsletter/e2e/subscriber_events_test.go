@@ -20,8 +20,8 @@ import (
 
 var leaveLink = regexp.MustCompile(`https://mail\.example\.com/unsubscribe\?t=[\w-]+`)
 
-// TestSubscriptionsAreTold: who confirms by the link of a mail, who unsubscribes by a mail, and whom a
-// program takes off a list, is told to webhooks once. Endpoints of other accounts hear nothing.
+// TestSubscriptionsAreTold: webhooks get one event about someone who confirms by a link, unsubscribes by an
+// email, or is taken off a list by a program. Endpoints of other accounts get nothing.
 func TestSubscriptionsAreTold(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -37,7 +37,7 @@ func TestSubscriptionsAreTold(t *testing.T) {
 			t.Errorf("%v\n%s", err, body)
 		}
 		if e.Data.Subscriber == "" {
-			return // of another type, for the endpoint that gets all
+			return // another type's, for the endpoint that gets all
 		}
 		mu.Lock()
 		defer mu.Unlock()

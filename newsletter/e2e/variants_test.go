@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// codeOf returns the code of a refusal; empty: there is none.
+// codeOf returns the code of a refusal; empty if there is none.
 func codeOf(err error) string {
 	f, _ := errors.AsType[*api.Failure](err)
 	if f == nil {
@@ -23,7 +23,7 @@ func codeOf(err error) string {
 	return f.Problem.Code
 }
 
-// bySubject counts the mails of a relay by subject.
+// bySubject counts a relay's messages by subject.
 func bySubject(t *testing.T, relay *testsmtp.Server) map[string]int {
 	t.Helper()
 	got := map[string]int{}
@@ -102,7 +102,7 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 	}
 }
 
-// TestCampaignWinnerByHand: nobody else gets it before somebody decides. Whoever decides second is told so.
+// TestCampaignWinnerByHand: no one else gets it before somebody decides. The second decision is refused.
 func TestCampaignWinnerByHand(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -150,8 +150,8 @@ func TestCampaignWinnerByHand(t *testing.T) {
 	}
 }
 
-// TestCampaignWithTooSmallATest: what can't have a result is not begun. What has none is held, and goes on
-// when somebody decides.
+// TestCampaignWithTooSmallATest: a test that can't have a result is not begun. A test without one is held,
+// and continues when somebody decides.
 func TestCampaignWithTooSmallATest(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -184,7 +184,7 @@ func TestCampaignWithTooSmallATest(t *testing.T) {
 	}
 }
 
-// TestCheckAsksLinks: of a link that does not work, the check warns. Sending does not ask.
+// TestCheckAsksLinks: the check warns about a link that does not work. Sending does not ask.
 func TestCheckAsksLinks(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 10)

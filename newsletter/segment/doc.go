@@ -1,5 +1,5 @@
-// Package segment reads rules that select subscribers, says them as sentences, and applies them. It is pure:
-// it knows no Redis, and the subscriber it judges is handed to it.
+// Package segment reads rules that select subscribers, writes them as sentences, and applies them. It is
+// pure: it knows no Redis, and callers pass the subscriber.
 //
 // A rule is JSON: {"and":[…]}, {"or":[…]}, {"not":…}, or a term:
 //
@@ -14,13 +14,13 @@
 //	{"created":{"after":"-30d"}}              when the subscriber came
 //
 // before and after take a date, a time in RFC 3339, or a span before now: -30d, -12h. A date begins at
-// midnight UTC. An attribute that a subscriber does not have, or that has another type than the term compares
-// with, meets isNot and exists:false only. got means that the mail arrived, as far as is known. opened and
-// clicked are those of people, not of programs. Each counts for all runs of the campaign together. Who did
-// not open it is {"not":…} around the term.
+// midnight UTC. If a subscriber lacks an attribute, or it has another type than the term compares with, only
+// isNot and exists:false match. got means that the mail arrived, as far as is known. opened and clicked count
+// people's opens and clicks, not programs'. Each counts for all runs of the campaign together. To select
+// people who did not open it, write {"not":…} around the term.
 //
 // It promises:
-//   - A rule is read whole or refused, with the path of each fault, such as and[2].attribute.
+//   - A rule is read whole or refused, with the path of each error, such as and[2].attribute.
 //   - A rule has at most 200 terms, 8 levels deep. So its cost is bounded. There are no patterns to match.
 //   - Reading a rule and writing its sentence never panic, whatever the bytes are.
 package segment

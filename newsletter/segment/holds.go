@@ -9,18 +9,18 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// Subscriber is what a rule judges.
+// Subscriber is the subject of a rule.
 type Subscriber struct {
 	Email      string
-	Locale     string // empty: not known
+	Locale     string // empty if not known
 	Created    time.Time
-	Attributes []byte // a JSON object; empty: none
+	Attributes []byte // a JSON object; empty if none
 	Tags       []string
 	Lists      map[string]Subscription // by id
 
-	// Campaigns has those that the rule names, by id. One that is absent was sent to nobody.
+	// Campaigns has the campaigns that the rule names, by id. An absent one was sent to no one.
 	Campaigns map[string]Engaged
-	Place     int // of the subscriber in the sets of Campaigns
+	Place     int // the subscriber's in the sets of Campaigns
 
 	parsed map[string]any
 }
@@ -34,7 +34,7 @@ type Subscription struct {
 // Set reports whether it has the place of a subscriber. sendlog.Set.Has is one.
 type Set func(place int) bool
 
-// Engaged are those who got the mail of a campaign, and what they did with it. A set may be nil: nobody did.
+// Engaged are the people who received a campaign's mail, and what they did with it. A nil set is empty.
 type Engaged struct{ Got, Opened, Clicked Set }
 
 // did reports whether the subscriber at a place got, opened or clicked.
@@ -99,7 +99,7 @@ func (t *term) holds(s *Subscriber, now time.Time) bool {
 	return t.compares(s.Created, now)
 }
 
-// compares reports whether a time is before or after that of the term.
+// compares reports whether a time is before or after the term's time.
 func (t *term) compares(at, now time.Time) bool {
 	if t.op == "before" {
 		return at.Before(t.when(now))
@@ -107,7 +107,7 @@ func (t *term) compares(at, now time.Time) bool {
 	return !at.Before(t.when(now))
 }
 
-// attributeHolds reports whether the value of an attribute meets the term. nil: there is none.
+// attributeHolds reports whether the value of an attribute meets the term. nil if there is none.
 func (t *term) attributeHolds(has any, now time.Time) bool {
 	switch t.op {
 	case "exists":

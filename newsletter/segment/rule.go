@@ -37,7 +37,7 @@ type Mention struct{ Key, Campaign string }
 
 // node is a part of a rule: a term, or what joins parts.
 type node struct {
-	join  string // and, or, not; empty: a term
+	join  string // and, or, not; empty for a term
 	parts []*node
 	term  *term
 }
@@ -46,8 +46,8 @@ type node struct {
 type term struct {
 	key   string // where it is, such as rule.and[1]
 	kind  string // attribute, tag, list, consent, campaign, locale, domain, created
-	name  string // of the attribute, the tag, the list, the campaign, the language, the domain
-	op    string // is, isNot, …; a state; what somebody did; of consent and created before or after; empty: none
+	name  string // the attribute's, tag's, list's, campaign's, language's or domain's
+	op    string // is, isNot, …; a state; what somebody did; before or after (consent, created); may be empty
 	value any    // string, float64, bool, []any
 	moment
 }
@@ -68,14 +68,14 @@ func (m moment) when(now time.Time) time.Time {
 // attributeNames matches the names of attributes.
 var attributeNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 
-// operators are those of attributes, with the word that a sentence has for each.
+// operators are the attributes' operators, with the word that a sentence has for each.
 var operators = map[string]string{
 	"is": "is", "isNot": "is not", "in": "is one of", "contains": "contains", "startsWith": "begins with",
 	"gt": "is more than", "gte": "is at least", "lt": "is less than", "lte": "is at most",
 	"before": "is before", "after": "is after", "exists": "",
 }
 
-// Parse reads a rule. Its faults are named below key.
+// Parse reads a rule. Its errors name fields below key.
 func Parse(key string, raw []byte) (Rule, error) {
 	p := parser{}
 	if len(raw) > MaxBytes {
@@ -104,7 +104,7 @@ func (r Rule) Lists() []string { return r.lists }
 // Campaigns returns the campaigns that a rule names.
 func (r Rule) Campaigns() []Mention { return r.campaigns }
 
-// parser collects the terms and the faults of a rule.
+// parser collects a rule's terms and errors.
 type parser struct {
 	terms []*term
 	wrong fault.Fields
@@ -342,7 +342,7 @@ func (p *parser) value(t *term, key string, raw []byte) {
 	}
 }
 
-// composed returns a value whose texts have composed letters, as those of subscribers do.
+// composed returns a value whose texts have composed letters, as subscribers' texts do.
 func composed(value any) any {
 	switch v := value.(type) {
 	case string:

@@ -40,7 +40,7 @@ func TestRules(t *testing.T) {
 		{`{"attribute":"none","lt":5}`, false, `none is less than 5`},
 		{`{"attribute":"none","exists":false}`, true, `has no none`},
 		{`{"attribute":"plan","exists":true}`, true, `has plan`},
-		{`{"attribute":"plan","gte":3}`, false, `plan is at least 3`}, // of another type
+		{`{"attribute":"plan","gte":3}`, false, `plan is at least 3`}, // another type
 		{`{"attribute":"seats","gte":3}`, true, `seats is at least 3`},
 		{`{"attribute":"seats","gt":3}`, false, `seats is more than 3`},
 		{`{"attribute":"seats","lte":2.5}`, false, `seats is at most 2.5`},

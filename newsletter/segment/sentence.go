@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Sentence returns the rule in words, such as "plan is “pro”, and not (tag “beta”)".
+// Sentence returns the rule as text, such as "plan is “pro”, and not (tag “beta”)".
 func (r Rule) Sentence() string {
 	if r.root == nil {
 		return "everybody"
@@ -15,7 +15,7 @@ func (r Rule) Sentence() string {
 	return r.root.words(false)
 }
 
-// words returns a part in words; in brackets, if it joins several and is inside of another.
+// words returns a part as text; in brackets, if it joins several and is inside of another.
 func (n *node) words(inside bool) string {
 	switch n.join {
 	case "":
@@ -107,14 +107,14 @@ func valueWords(value any) string {
 
 func quoted(text string) string { return "“" + text + "”" }
 
-// Held is a term with what it says of a subscriber.
+// Held is a term with its result for a subscriber.
 type Held struct {
-	Text  string // the term in words
-	Value string // what the subscriber has; empty: nothing
+	Text  string // the term as text
+	Value string // the subscriber's value, or empty
 	Holds bool
 }
 
-// Explain returns each term of a rule with what it says of a subscriber.
+// Explain returns each term of a rule with its result for a subscriber.
 func (r Rule) Explain(s *Subscriber, now time.Time) []Held {
 	held := make([]Held, len(r.terms))
 	for i, t := range r.terms {
@@ -207,7 +207,7 @@ func (t *term) types() []string {
 	return nil
 }
 
-// TypeOf returns the type of the value of an attribute, as JSON is read; "" if it is none.
+// TypeOf returns the type of an attribute's value, as JSON is read, or "" if it isn't valid.
 func TypeOf(value any) string {
 	switch value.(type) {
 	case string:

@@ -153,7 +153,7 @@ func TestAChunkIsDoneWhenNobodyWasLeftOut(t *testing.T) {
 	expect(true, 0)
 }
 
-// TestWhoWasLeftOutIsNotForgottenWhenPeopleAreGivenBack: the scan goes on behind them, to the end.
+// TestWhoWasLeftOutIsNotForgottenWhenPeopleAreGivenBack: the scan continues after them, to the end.
 func TestWhoWasLeftOutIsNotForgottenWhenPeopleAreGivenBack(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCounts reads the counters of a run of 1,000,000 people in 3 groups, of whom all got the mail, a
-// quarter opened it and an eighth clicked; and counts them anew.
+// BenchmarkCounts reads the counters of a run of 1,000,000 people in 3 groups, and counts them again. All got
+// the mail, a quarter opened it and an eighth clicked.
 func BenchmarkCounts(b *testing.B) {
 	const people = 1_000_000
 	log, ctx := setup(b), b.Context()

@@ -10,8 +10,8 @@ import (
 type Note struct {
 	Offset int
 	Bit    Bit
-	Total  string // counter of all of its kind, also of those that are repeated; empty: none
-	Once   string // counter of those that are not repeated, beside that of the bit; empty: none
+	Total  string // counter of all of its kind, including repeats; empty if none
+	Once   string // counter of all but repeats, in addition to the bit's; empty if none
 }
 
 // Note sets bits of people of a chunk. It returns which were not set before.
@@ -31,8 +31,8 @@ func (l *Log) Note(ctx context.Context, r Run, chunk int, notes ...Note) ([]bool
 	return fresh, redisdb.Failed(err, "note facts of run %s", r)
 }
 
-// Recount compares the counters of a run with its states and bits, and replaces those that differ. It returns
-// how many did. Those of [Note.Once] stay: they changed together with the bits.
+// Recount compares a run's counters with its states and bits, replaces counters that differ, and returns how
+// many it replaced. Counters of [Note.Once] stay: they changed together with the bits.
 func (l *Log) Recount(ctx context.Context, r Run, end uint32) (changed int, _ error) {
 	for chunk := range Chunks(end) {
 		answer, err := recountScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, bits)
@@ -44,8 +44,8 @@ func (l *Log) Recount(ctx context.Context, r Run, end uint32) (changed int, _ er
 	return changed, nil
 }
 
-// ForgetPerson clears the bits and the reply of a person, and reports whether the run came to the person. The
-// state stays: it counts the person and names nobody. once has the counters of the notes of the person.
+// ForgetPerson clears a person's bits and reply, and reports whether the run came to the person. The state
+// stays: it counts the person and names no one. once has the counters of the person's notes.
 func (l *Log) ForgetPerson(ctx context.Context, r Run, ordinal uint32, once map[Bit]string) (bool, error) {
 	chunk, offset := ChunkOf(ordinal)
 	args := forgetArgs{Offset: offset}
@@ -60,7 +60,7 @@ func (l *Log) ForgetPerson(ctx context.Context, r Run, ordinal uint32, once map[
 	return true, redisdb.Failed(err, "forget a person of run %s", r)
 }
 
-// Forget deletes what is known of a run.
+// Forget deletes a run's data.
 func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 	pipe := l.db.Client().Pipeline()
 	for chunk := range Chunks(end) {
@@ -70,7 +70,7 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 		for _, b := range bits {
 			keys = append(keys, key+":"+string(b))
 		}
-		batches, err := l.db.Client().ZRange(ctx, key+":batches", 0, -1).Result() // of workers that died
+		batches, err := l.db.Client().ZRange(ctx, key+":batches", 0, -1).Result() // left by dead workers
 		if err != nil {
 			return redisdb.Failed(err, "list the batches of run %s", r)
 		}

@@ -68,7 +68,7 @@ func TestABitCountsOnceInItsOtherCounter(t *testing.T) {
 	}
 	counters(map[string]int{"opened": 2, "all": 4, "d:opened:a": 1, "d:opened:b": 1})
 	for range 2 {
-		for _, once := range []string{"d:opened:a", "d:opened:c"} { // of another domain since
+		for _, once := range []string{"d:opened:a", "d:opened:c"} { // another domain since
 			_, err := b.ForgetPerson(ctx, run5, chunk3*ChunkSize+9, map[Bit]string{Opened: once})
 			do(t, err)
 		}
@@ -237,8 +237,8 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	all.Wait()
 }
 
-// TestGroupsAreCountedApart: by state and bit, as a recount counts them, also of those who are given back,
-// put off or erased.
+// TestGroupsAreCountedApart: by state and bit, as a recount counts them, including people who are given back,
+// deferred or erased.
 func TestGroupsAreCountedApart(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()

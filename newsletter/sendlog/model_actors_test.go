@@ -127,7 +127,7 @@ func (a *actor) ask(w *scan) error {
 	return nil
 }
 
-// mailAll mails a batch, two at once.
+// mailAll sends to a batch, two people together.
 func (a *actor) mailAll(w *scan) {
 	var moves []Move
 	for _, o := range w.queue {
@@ -155,7 +155,7 @@ func (a *actor) mailAll(w *scan) {
 	}
 }
 
-// record records results of people of a batch.
+// record records results for a batch's people.
 func (a *actor) record(batch *Batch, moves ...Move) []bool {
 	return persist(a, func() ([]bool, error) {
 		if a.flaw == settlesLost {
@@ -175,7 +175,7 @@ func (a *actor) mail(w *scan, o int) {
 func (a *actor) try(w *scan, o int) {
 	a.step()
 	switch a.chance.IntN(16) {
-	case 0, 3, 5: // put off before the dot
+	case 0, 3, 5: // deferred before the dot
 		a.deferred++
 		a.putOff(w.batch, o)
 		return
@@ -213,7 +213,7 @@ func (a *actor) try(w *scan, o int) {
 type mark struct {
 	Marking
 	began int // the step
-	epoch int // of the lease
+	epoch int // the lease's
 }
 
 // marks sets the mark, and reports whether the dot may be written.
@@ -266,7 +266,7 @@ func (a *actor) reply(w *scan, o, reply int) {
 	}
 }
 
-// putOff makes a message of the outbox of a person.
+// putOff makes a person's message of the outbox.
 func (a *actor) putOff(batch *Batch, o int) {
 	if a.flaw == enqueuesEarly {
 		a.enqueue(o)

@@ -29,7 +29,7 @@ type actor struct {
 // proc is one process; nil: what never crashes.
 type proc struct {
 	scan   *scan
-	lanes  int // of its batch, that mail
+	lanes  int // of its batch, the lanes that send
 	actors []*actor
 }
 
@@ -54,7 +54,7 @@ func (w *world) begin(p *proc, name string, run func(*actor)) *actor {
 	return a
 }
 
-// step lets others go on. Here an actor may crash.
+// step lets others continue. Here an actor may crash.
 func (a *actor) step() {
 	if !a.yield(struct{}{}) {
 		panic(killed{})
@@ -162,7 +162,7 @@ func (w *world) close() {
 	}
 }
 
-// crash kills a process, and starts another in its place.
+// crash kills a process, and starts another instead.
 func (w *world) crash() {
 	n := w.chance.IntN(len(w.procs))
 	w.note("process %d crashes", n)
@@ -177,7 +177,7 @@ func (w *world) crash() {
 	w.procs[n] = w.start()
 }
 
-// stall has an actor stand still for a while, best one that mails. The lease of its batch may end.
+// stall has an actor stand still for a while, preferably one that sends. The lease of its batch may end.
 func (w *world) stall() {
 	all := slices.DeleteFunc(slices.Clone(w.actors), func(a *actor) bool { return a.name != "lane" })
 	if len(all) == 0 {
@@ -197,7 +197,7 @@ func (w *world) expire() {
 	if err != nil || len(all) == 0 {
 		return
 	}
-	slices.Sort(all) // their order is that of real time
+	slices.Sort(all) // their order is real time's
 	w.lose(all[w.chance.IntN(len(all))])
 }
 
@@ -236,7 +236,7 @@ func (w *world) haunt() {
 	}
 }
 
-// between has a step come between the commands of a pipeline: it is no transaction.
+// between has a step come between the commands of a pipeline: it isn't a transaction.
 type between struct{}
 
 type actorKey struct{}

@@ -54,7 +54,7 @@ func TestPlantedFlawsAreFound(t *testing.T) {
 			t.Parallel()
 			db := splitting(t)
 			first := rand.Uint64()
-			for n := range uint64(8 * *histories) { // most are found in the first ones
+			for n := range uint64(8 * *histories) { // most are found early
 				w := newWorld(t, db, first+n, false, f)
 				if w.play(); w.wrong != nil {
 					t.Logf("found in history %d: %v", n+1, w.wrong)

@@ -23,7 +23,7 @@ type world struct {
 	run    Run
 	chunk  int
 	people int
-	groups int // that people are counted in; 0: none
+	groups int // that people are counted in; 0 if none
 
 	tick   int
 	quiet  bool // nothing fails any more
@@ -34,11 +34,11 @@ type world struct {
 	epoch  map[string]int // how often the lease of a batch ended
 
 	persons  []person
-	deniedAt int // since when permission is denied; 0: it may be given
+	deniedAt int // since when permission is denied; 0 if it may be given
 	risk     int // how many people may be in doubt
 	risky    map[doubtful]bool
 	outbox   map[int]*mail
-	events   []Move // of the outbox, that were not applied yet
+	events   []Move // from the outbox, not applied yet
 	wrong    error
 	notes    []string
 	tally
@@ -132,11 +132,11 @@ func (w *world) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf("%5d ", w.tick)+fmt.Sprintf(format, args...))
 }
 
-// story tells what happened.
+// story returns what happened.
 func (w *world) story() string { return strings.Join(w.notes, "\n") }
 
-// dot writes the final dot to a person, and returns the reply: 250, 450, 550, or 0 if it is lost; and
-// whether the relay took the mail. began is when the mark was set.
+// dot writes the final dot to a person. It returns the reply (250, 450, 550, or 0 if it is lost), and whether
+// the relay took the mail. began is when the mark was set.
 func (w *world) dot(o, began int) (reply int, took bool) {
 	p := &w.persons[o]
 	if w.deniedAt > 0 && began > w.deniedAt {

@@ -12,23 +12,23 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Chunk is what is known of a chunk of a run.
+// Chunk is the stored data of a run's chunk.
 type Chunk struct {
 	At      int       // how far it was scanned
-	Done    bool      // it was scanned to its end, and nobody was left out
-	Again   time.Time // when to scan it again; zero: never
+	Done    bool      // it was scanned to its end, and no one was left out
+	Again   time.Time // when to scan it again; zero means never
 	Batches int       // that are not closed
 	Counts  Counts
 }
 
-// Over reports whether nobody of the chunk is still to be mailed, is being mailed, or is deferred. The
-// number of batches alone doesn't say so: it is read after the counters, and their people may have been given
-// back in between.
+// Over reports whether no one of the chunk remains to be sent to, is being sent to, or is deferred. The
+// number of batches alone doesn't show it: it is read after the counters, and their people may have been
+// given back in between.
 func (c Chunk) Over() bool {
 	return c.Done && c.Batches == 0 && c.Counts.Sending() == 0 && c.Counts.States[Deferred] == 0
 }
 
-// Chunks reads what is known of the chunks of a run up to an ordinal, in one round trip.
+// Chunks reads a run's chunks up to an ordinal, in one round trip.
 func (l *Log) Chunks(ctx context.Context, r Run, end uint32) ([]Chunk, error) {
 	pipe := l.db.Client().Pipeline()
 	n := Chunks(end)
@@ -72,7 +72,7 @@ type Counts struct {
 	Taken  int            // people with any state but Waiting
 	Fields map[string]int // all other counters: bits, totals and tallies
 
-	Groups map[Group]Counts // the same of each group: states and bits; nil: people have no groups
+	Groups map[Group]Counts // each group's states and bits; nil if people have no groups
 }
 
 func newCounts() Counts { return Counts{States: map[State]int{}, Fields: map[string]int{}} }
@@ -140,9 +140,9 @@ func Sum(chunks []Chunk) Counts {
 	return sum
 }
 
-// Together returns the counters of several runs of a campaign, in which each person counts once: as sent if a
-// run reached the person, else with the state of the last run that had the person, and with the bits of all
-// runs. All other counters are added up. end is the end of the longest run.
+// Together returns the counters of several runs of a campaign, in which each person counts once. It counts as
+// sent if a run reached the person, otherwise with the state of the person's last run, and with the bits of
+// all runs. All other counters are added up. end is the end of the longest run.
 func (l *Log) Together(ctx context.Context, end uint32, runs ...Run) (Counts, error) {
 	all := newCounts()
 	for _, r := range runs {
@@ -200,17 +200,17 @@ func unite(set, more []byte) []byte {
 	return set
 }
 
-// Person is what is known of a person of a run.
+// Person is the stored data of a run's person.
 type Person struct {
 	Ordinal  uint32
 	State    State
 	Bits     map[Bit]bool
-	Why      string    // the last reply, of those that did not end well; empty: none is kept
+	Why      string    // the last reply, if it did not end well; empty if none is kept
 	Attempts int       // made
-	At       time.Time // time of the last attempt; zero: there was none
+	At       time.Time // time of the last attempt; zero if there was none
 }
 
-// People returns what is known of people of a chunk, in the order of the offsets.
+// People returns the data of people in a chunk, in the order of the offsets.
 func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Person, error) {
 	if len(offsets) == 0 {
 		return nil, nil
@@ -247,7 +247,7 @@ func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Pe
 	return people, nil
 }
 
-// everybody returns the states of a chunk by offset, and who has which bit, in one round trip.
+// everybody returns a chunk's states by offset, and the people with each bit, in one round trip.
 func (l *Log) everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit]Set, error) {
 	keys := []string{logKey(r, chunk)}
 	for _, b := range bits {
@@ -261,7 +261,7 @@ func (l *Log) everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit
 	return unpacked(texts[0]), sets, redisdb.Failed(err, "read the people of run %s", r)
 }
 
-// texts reads keys. Those that are not there are empty.
+// texts reads keys. Missing keys are empty.
 func (l *Log) texts(ctx context.Context, keys ...string) ([]string, error) {
 	texts := make([]string, len(keys))
 	values, err := l.db.Client().MGet(ctx, keys...).Result()
@@ -350,7 +350,7 @@ func (l *Log) Engaged(ctx context.Context, runs []Run, chunk int) (Engaged, erro
 	return e, redisdb.Failed(err, "read who got %d runs", len(runs))
 }
 
-// sent returns who has the state Sent in the states of a chunk, as bits.
+// sent returns the people in a chunk's states that have the state Sent, as bits.
 func sent(states string) []byte {
 	set := make([]byte, (len(states)+3)/4)
 	for offset, s := range unpacked(states) {

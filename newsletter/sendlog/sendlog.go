@@ -24,8 +24,8 @@ type chunkOfRun struct {
 	chunk int
 }
 
-// New returns the log. lease is how long a batch stays without being renewed; 0: 20 s. version is the key of
-// the version of the suppressions; empty: there is none, and marks do not look at it.
+// New returns the log. lease is how long a batch stays without being renewed, by default 20 s. version is the
+// key of the suppressions' version; if empty, there is none, and marks do not look at it.
 func New(db *redisdb.DB, lease time.Duration, version string) *Log {
 	l := &Log{db: db, lease: cmp.Or(lease, 20*time.Second), version: version}
 	l.writes = redisdb.NewGroup(l.write)
@@ -56,12 +56,12 @@ func (l *Log) permit(ctx context.Context, r Run, version int, allow bool) error 
 
 // Claim is what a worker found in a chunk.
 type Claim struct {
-	Version  int       // of the permission that it knows: of another one it gets nothing; 0: any
+	Version  int       // permission version that it knows: if that changed, it gets nothing; 0 means any
 	From, To int       // it looked at all offsets from From up to, not including, To
-	Offsets  []int     // of people to be mailed among these, in order
-	Groups   []Group   // of each of them; empty: people have no groups
+	Offsets  []int     // people to send to among these, in order
+	Groups   []Group   // of each person; empty if people have no groups
 	Last     bool      // the chunk ends at To
-	Again    time.Time // people among them were left out until then; zero: none were
+	Again    time.Time // people among them were left out until then; zero if none were
 	Most     int       // people of a batch
 }
 
@@ -74,9 +74,9 @@ type Batch struct {
 	permission string // as it was when the batch was taken
 }
 
-// Claim takes the first of the offsets whose people wait as a batch; nil: nobody was taken. at is how far the
-// chunk was scanned then. moved: it was scanned to another place than c.From before. denied: permission is
-// denied, and at is not known.
+// Claim takes the first offsets whose people wait as a batch, or returns nil if none was taken. at is then
+// the position of the chunk's scan. moved means that the scan was at another place than c.From before, denied
+// that permission is denied and at is not known.
 func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (b *Batch, at int, moved, denied bool,
 	err error) {
 	keys := []string{logKey(r, chunk), permissionKey(r, chunk%shards)}
@@ -91,7 +91,7 @@ func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (b *Batch, a
 		redisdb.Failed(err, "claim people of run %s", r)
 }
 
-// ScanAgain makes the scan of a chunk begin anew: people are to be looked at that were left out.
+// ScanAgain restarts a chunk's scan, because people must be looked at that were left out.
 func (l *Log) ScanAgain(ctx context.Context, r Run, chunk int) error {
 	key := logKey(r, chunk) + ":counts"
 	pipe := l.db.Client().TxPipeline()
@@ -112,9 +112,9 @@ const (
 	Changed Marking = 'V' // somebody was suppressed since: ask again, and mark again
 )
 
-// Mark notes that the final dot to the person at an offset is about to be written. version is that of the
-// suppressions when they were asked. until is when the lease of the batch ends, by the machine's clock. Marks
-// and results that wait together are written together.
+// Mark notes that the final dot to the person at an offset is about to be written. version is the
+// suppressions' version when they were looked up. until is when the batch's lease ends, by the machine's
+// clock. Marks and results that wait together are written together.
 func (l *Log) Mark(ctx context.Context, b *Batch, offset int, version string) (m Marking, until time.Time,
 	err error) {
 	mark := change{[6]string{b.number, "2", b.permission, version}, offset}
@@ -126,28 +126,28 @@ func (l *Log) Mark(ctx context.Context, b *Batch, offset int, version string) (m
 type Move struct {
 	Offset int
 	To     State
-	Why    string // the last reply, of those that did not end well; empty: none is kept
+	Why    string // the last reply, if it did not end well; empty if none is kept
 
-	Attempts int       // made, or since a replay; 0: as before, [OneMore]: one more than before
-	At       time.Time // time of the last attempt; zero: now
+	Attempts int       // made, or since a replay; 0 means as before, [OneMore] one more than before
+	At       time.Time // time of the last attempt; zero means now
 
-	batch string // of the person; empty: any
-	from  string // letters of the states that it is for; empty: all that may be followed
+	batch string // the person's; empty means any
+	from  string // letters of the states that it is for; empty means all that may be followed
 }
 
-// OneMore is the Attempts of a move after one more attempt, anew that of a replay.
+// OneMore is the Attempts of a move after one more attempt, anew the one of a replay.
 const OneMore, anew = -1, -2
 
-// Settle changes the states of people of a chunk, each if its state may be followed by the new one. It
-// returns which were changed. To repeat it does no harm. Workers of batches use Record.
+// Settle changes the states of a chunk's people, each if its state may be followed by the new one. It returns
+// the changed ones. You can repeat it. Workers of batches use Record.
 func (l *Log) Settle(ctx context.Context, r Run, chunk int, moves ...Move) ([]bool, error) {
 	done, _, err := l.record(ctx, chunkOfRun{r, chunk}, moves)
 	return done, err
 }
 
-// Record is Settle for the worker of a batch. If the batch has ended, its people may be another's, and only
-// Sent changes their states. So who was put off is deferred only if Record says so. version is that of the
-// suppressions at that time.
+// Record is Settle for a batch's worker. If the batch has ended, its people may be another's, and only Sent
+// changes their states. So a deferred person counts as deferred only if Record says so. version is the
+// suppressions' version at that time.
 func (l *Log) Record(ctx context.Context, b *Batch, moves ...Move) (done []bool, version string, err error) {
 	for i := range moves {
 		if moves[i].To != Sent {
@@ -183,24 +183,24 @@ func (l *Log) record(ctx context.Context, at chunkOfRun, moves []Move) (done []b
 	return done, got[0].version, nil
 }
 
-// change is what is to be written of a person, as the script takes it.
+// change is a change of a person, as the script takes it.
 type change struct {
 	head   [6]string
 	offset int
 }
 
-// result is what became of a change.
+// result is the result of a change.
 type result struct {
 	word    Marking
-	until   time.Time // of a mark: until when it counts
-	version string    // of the suppressions
+	until   time.Time // for a mark: until when it counts
+	version string    // the suppressions'
 }
 
-// mostReplies is how many replies are kept of a chunk: a campaign to 10 million keeps 100,000 at least.
+// mostReplies is how many replies a chunk keeps: a campaign to 10 million keeps 100,000 at least.
 const mostReplies = 6400
 
-// write makes changes of people. Those of a batch, and those of none, are made in their order. Neighbours of
-// one kind go as a group.
+// write makes changes of people. Changes with a batch, and changes without, are made in their order.
+// Neighbours of one kind go as a group.
 func (l *Log) write(ctx context.Context, at chunkOfRun, all []change) ([]result, error) {
 	order := make([]int, len(all))
 	for i := range order {
@@ -286,8 +286,8 @@ func (l *Log) Enqueued(ctx context.Context, r Run, chunk, offset int) error {
 	return redisdb.Failed(err, "note a message of run %s", r)
 }
 
-// Ended settles a deferred person whose message in the outbox has finished, or was tried again: then the
-// person stays deferred. Nobody else is changed.
+// Ended settles a deferred person whose message in the outbox has finished. If it was tried again, the person
+// stays deferred. Other people don't change.
 func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
 	m.from = letters(Deferred)
 	_, err := l.Settle(ctx, r, chunk, m)
@@ -295,15 +295,15 @@ func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
 }
 
 // Reopened makes a person deferred again whose dead letter is being replayed. Later moves count attempts from
-// 1; they come on top of those so far.
+// 1, which are added to the earlier ones.
 func (l *Log) Reopened(ctx context.Context, r Run, chunk, offset int) error {
 	_, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Deferred, Attempts: anew,
 		from: letters(Failed, Bounced, InDoubt)})
 	return err
 }
 
-// Prove settles a person in doubt as sent, and reports whether the person was in doubt. Nobody else is
-// changed.
+// Prove settles a person in doubt as sent, and reports whether the person was in doubt. Other people don't
+// change.
 func (l *Log) Prove(ctx context.Context, r Run, chunk, offset int) (bool, error) {
 	done, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Sent, from: letters(InDoubt)})
 	return err == nil && done[0], err

@@ -271,7 +271,7 @@ func TestToSettleNobodyAsksNothing(t *testing.T) {
 }
 
 // TestAttemptsGoOnAfterAReplay: a message that is replayed counts its attempts from 1 again, and the person's
-// go on, also if the events of the replay are applied once more.
+// count continues, even if the events of the replay are applied once more.
 func TestAttemptsGoOnAfterAReplay(t *testing.T) {
 	t.Parallel()
 	b := opened(t)

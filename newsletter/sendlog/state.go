@@ -22,7 +22,7 @@ func ChunkOf(ordinal uint32) (chunk, offset int) {
 	return int(ordinal / ChunkSize), int(ordinal % ChunkSize)
 }
 
-// State is what became of a person in a run.
+// State is a person's result in a run.
 type State int
 
 // The states. Their values are in Redis.
@@ -34,7 +34,7 @@ const (
 	Deferred     State = 4 // tried, and a message of the outbox now
 	Suppressed   State = 5
 	Unsubscribed State = 6 // left after the run began
-	Bounced      State = 7 // the address was refused for good, or its mail came back
+	Bounced      State = 7 // the address was refused permanently, or its mail came back
 	Failed       State = 8
 	InDoubt      State = 10
 	Cancelled    State = 11
@@ -56,7 +56,7 @@ var before = map[State][]State{
 // Group is a part of the people of a run that is counted apart: 0 to 15. A person keeps it in a run.
 type Group int
 
-// Bit is something that is known of people beside their state.
+// Bit is a fact about people in addition to their state.
 type Bit string
 
 // The bits.

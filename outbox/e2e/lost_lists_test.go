@@ -107,7 +107,7 @@ func loseLists(t *testing.T, url string, partitions int) {
 type lostLists struct {
 	client *api.Client
 	redis  redis.UniversalClient
-	ids    map[string]bool // of the messages that were submitted
+	ids    map[string]bool // ids of the submitted messages
 	to     []string        // their recipients
 }
 

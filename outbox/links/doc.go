@@ -10,12 +10,12 @@
 //   - unfinished links, with the placeholders of a template language;
 //   - links that must not be counted: prefixes of [Options].Keep, and elements with data-track="off", which
 //     keep that attribute;
-//   - links in comments, so also those that only Outlook sees ([if mso]);
+//   - links in comments, including the ones that only Outlook sees ([if mso]);
 //   - the 501st different link and all after it.
 //
 // A rewritten link leads to the same address as before. Entities are read as browsers read them, relative
 // links are resolved with the base element, and characters outside ASCII are encoded as browsers encode them.
-// Html without links is unchanged, but for the pixel.
+// Html without links is unchanged, except for the pixel.
 //
 // The package never panics, does no I/O, and owns no Redis keys. It reads html once, whatever its form. If a
 // link cannot be made, it returns an error and the unchanged html.

@@ -13,14 +13,14 @@ import (
 type Page struct {
 	source  string
 	links   []link
-	href    string // of the first base element that has one
+	href    string // from the first base element that has one
 	base    base   // what href means
 	bodyEnd int    // where the last </body> begins; without one, the length of the html
 }
 
 // link is the value of the href of an a or area element.
 type link struct {
-	start, end int    // of the value, without its quotes
+	start, end int    // the value's position, without its quotes
 	quoted     bool   // it stands in quotes
 	value      string // as browsers read it, with entities replaced
 	target     string // the web address that it leads to

@@ -14,14 +14,14 @@ const maxDistinct = 500
 
 // Options are the settings of a rewrite. The zero value changes nothing.
 type Options struct {
-	// Link returns the URL that a click goes to first. url is the final one: absolute, http or https, in
-	// ASCII. Link is called once for each different link. If it returns "", the link stays as it is. Nil: all
-	// links stay.
+	// Link returns the URL that a click goes to first. url is the final URL: absolute, http or https, in ASCII.
+	// Link is called once for each different link. If it returns "", the link stays as it is. If Link is nil,
+	// all links stay.
 	Link func(url string) (string, error)
-	// Pixel is the URL of the image that counts opens. Empty: none is added.
+	// Pixel is the URL of the image that counts opens. If empty, none is added.
 	Pixel string
-	// Keep lists prefixes of URLs that are never rewritten, such as those of unsubscribe pages. Scheme and
-	// host are compared in lower case.
+	// Keep lists prefixes of URLs that are never rewritten, for example unsubscribe pages. Scheme and host are
+	// compared in lower case.
 	Keep []string
 }
 
@@ -34,8 +34,8 @@ func (o Options) Leaves(link string) bool {
 	return !web || kept(target, o.Keep)
 }
 
-// Rewrite returns the html with its links rewritten. The pixel is before the end of the body, or at the end
-// of the html if the body has no end tag. The only error is that of Options.Link; then the html is unchanged.
+// Rewrite returns the html with its links rewritten. The pixel goes before the end of the body, or at the end
+// of the html if the body has no end tag. It fails only if Options.Link does; then the html is unchanged.
 func (p Page) Rewrite(o Options) (string, error) {
 	var edits []edit
 	if o.Link != nil {

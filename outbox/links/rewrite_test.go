@@ -235,7 +235,7 @@ func TestALinkThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestManyLinks: each different link is made once, the 501st and further ones stay, known ones are rewritten
+// TestManyLinks: each different link is made once, links from the 501st on stay, known links are rewritten
 // wherever they stand.
 func TestManyLinks(t *testing.T) {
 	t.Parallel()
@@ -251,7 +251,7 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// TestGolden rewrites whole mails. What changes besides links can be seen in the difference of the two files.
+// TestGolden rewrites whole emails. Changes other than links can be seen in the difference of the two files.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/*.in.html")

@@ -110,16 +110,17 @@ func hasScheme(link string) bool {
 	return false
 }
 
-// odd reports whether a link has characters that browsers and servers read differently: control characters,
-// which may end a header; backslashes, which browsers take for slashes; and octets that are not UTF-8.
+// odd reports whether a link has characters that browsers and servers read differently. These are control
+// characters, which may end a header, backslashes, which browsers read as slashes, and octets that aren't
+// UTF-8.
 func odd(link string) bool {
 	return !utf8.ValidString(link) || strings.ContainsFunc(link, func(r rune) bool {
 		return r < ' ' || r == '\\' || 0x7f <= r && r < 0xa0 || r == 0x2028 || r == 0x2029
 	})
 }
 
-// marks are placeholders of template languages, which another program replaces later. Those of Handlebars may
-// have been encoded by an editor.
+// marks are placeholders of template languages, which another program replaces later. An editor may have
+// encoded the Handlebars ones.
 var marks = []string{"{{", "}}", "{%", "%}", "<%", "%>", "${", "%%", "*|", "|*", "[[", "%7B%7B", "%7b%7b"}
 
 func unfinished(link string) bool {

@@ -1,4 +1,4 @@
--- block_key takes an idempotency key that has no message, so that none is accepted under it.
+-- block_key takes an idempotency key without a message, so that none is accepted under it.
 --
 -- KEYS[1] idempotency key
 -- ARGV: keep_key

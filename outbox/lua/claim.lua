@@ -1,5 +1,5 @@
--- claim claims the idempotency key of a mail merge. Each of its messages has a key of its own, made from this one.
--- They keep it from expiring (see the prelude); without one it expires after keep_key.
+-- claim claims a mail merge's idempotency key. Each of its messages has its own key, made from this one. They
+-- keep it from expiring (see the prelude); without one it expires after keep_key.
 --
 -- KEYS[1] idempotency key
 -- ARGV: fingerprint keep_key

@@ -1,6 +1,6 @@
--- expunge deletes a log entry, or replaces it for the other recipients of its message, and deletes what is kept of its
--- content, which names all of them. The list of ended messages keeps its line, which names nobody, until purge.lua comes
--- to it.
+-- expunge deletes a log entry, or replaces it for the message's other recipients, and deletes the rest of its
+-- content, which names all of them. The list of ended messages keeps its line, which names no one, until
+-- purge.lua reaches it.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: id lane result account reference record

@@ -30,8 +30,8 @@
 --   LOST  another attempt has begun, or the message is gone
 -- Atomic because a result without its event would go unreported, and an event without its result would be wrong.
 --
--- If the lease ended and nobody else began, the result is still true. So a waiting message with our fence is finished too,
--- and its attempt was not lost.
+-- If the lease ended and no other worker began, the result is still true. So a waiting message with our fence
+-- is finished too, and its attempt was not lost.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease', 'rank', 'shared', 'key', 'merge',
   'size', 'token', 'scheduled', 'weighed')

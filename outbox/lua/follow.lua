@@ -1,5 +1,5 @@
--- follow takes messages out of the backlog of an account, as many as the window has room for. finish.lua does the same
--- for each message that leaves; this is for those whose process died meanwhile.
+-- follow takes messages out of an account's backlog, as many as the window has room for. finish.lua does so
+-- for each message that leaves. This script is for messages whose process died.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: lane account now window

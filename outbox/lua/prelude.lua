@@ -1,8 +1,9 @@
 -- The common part of all scripts of the outbox. It stands before the body of each.
 --
--- KEYS[1] of each script is the hash of its message, or any key of the partition for a script about many messages.
--- The other keys are made from its prefix. A Redis Cluster allows that, because the tag in braces puts all keys of
--- a partition in one slot. Times are Unix milliseconds of the caller, whose clock follows that of Redis.
+-- KEYS[1] of each script is its message's hash, or any key of the partition for a script about many messages.
+-- The other keys are made from its prefix. A Redis Cluster allows that, because the tag in braces puts all
+-- keys of a partition in one slot. Times are the caller's, in Unix milliseconds; its clock follows Redis'
+-- clock.
 
 local prefix = string.match(KEYS[1], '^(.-})') .. ':'
 
@@ -20,8 +21,8 @@ local function held_key(hold) return prefix .. 'held:' .. hold end
 local function shared_kept_key(name) return prefix .. 'sharedKept:' .. name end
 local function idempotency_key(hash) return prefix .. 'idempotency:' .. hash end
 
--- count_minute adds to a counter of a minute. The minutes of an hour share a hash, which lives a little longer than the
--- longest window. A negative number takes back what is still there.
+-- count_minute adds to a minute's counter. The minutes of an hour share a hash, which lives a little longer
+-- than the longest window. A negative number undoes counts that are still there.
 local function count_minute(account, counter, minute, number)
   local key, field = prefix .. 'stats:' .. math.floor(minute / 60), counter .. ':' .. (minute % 60)
   if account ~= '' then key = key .. ':' .. account end
@@ -72,20 +73,21 @@ end
 -- one of the account's leaves.
 local function backlog_key(at) return prefix .. 'backlog:' .. at.lane .. ':' .. at.account end
 
--- under_way returns how many messages of an account have a task in the queue, or are being sent, of those that are
--- not among so many in the backlog.
+-- under_way returns how many messages of an account have a task in the queue or are being sent: all but the
+-- ones in its backlog.
 local function under_way(at, backlog)
   return redis.call('ZCARD', index_key(at.lane, 'waiting') .. ':' .. at.account) - backlog
 end
 
--- is_full returns whether the window has no room for one more beside others. Messages of high priority have as much
--- room again, so that they do not wait for the backlog.
+-- is_full returns whether the window has no room for one more in addition to others. High-priority messages
+-- have as much room again, so that they don't wait for the backlog.
 local function is_full(at, others, window)
   return others >= tonumber(window) * (at.rank == '-1' and 2 or 1)
 end
 
--- put_off adds a waiting message to the backlog, which has so many messages until then. The caller writes its field putOff:
--- the epoch of the message. It gets another one when it leaves the backlog, so the record says whether it is in there.
+-- put_off adds a waiting message to the backlog, which has backlog messages until then. The caller writes its
+-- field putOff: the epoch of the message. It gets another epoch when it leaves the backlog, so the record
+-- shows whether it is in there.
 local function put_off(at, id, backlog)
   redis.call('ZADD', backlog_key(at), turn(at), id)
   if backlog == 0 then redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account) end
@@ -94,8 +96,8 @@ end
 -- clocks are the sorted sets by time of four states: the end of the lease, the due time, the time of the failure.
 local clocks = {active = prefix .. 'leases', scheduled = prefix .. 'due', delayed = prefix .. 'due', failed = prefix .. 'dead'}
 
--- leased is a message in leases. It has what lists and counts need to tell those that are being sent from those that
--- wait. hand is a message in the clock of a state.
+-- leased is a message in leases. It has what lists and counts need to distinguish messages that are being
+-- sent from waiting ones. hand is a message in the clock of a state.
 local function leased(id, at) return table.concat({id, at.lane, at.created, at.account}, ' ') end
 local function hand(id, at, state) return state == 'active' and leased(id, at) or id end
 
@@ -107,9 +109,9 @@ local function where(id)
     size = m[9], token = m[10], scheduled = m[11], weighed = m[12] == '1'}
 end
 
--- What waits counts towards the quota of its account, and of its token if that has one: a message from when it is
--- accepted until it ends or becomes a dead letter. The messages of an account are those of its indexes. The hash quota
--- has the bytes of each owner, and the messages of tokens. An owner is an account, or token:<id>.
+-- A message counts towards the quotas of its account and its token from acceptance until it ends or becomes a
+-- dead letter. The messages of an account are the ones in its indexes. The hash quota has each owner's bytes,
+-- and each token's messages. An owner is an account, or token:<id>.
 --
 -- Where the account has a quota, the script counts at once, and the record says so: weighed. Otherwise the next event
 -- carries the bytes in its field n, such as +241, and rates.lua adds them. So a quota that is set later finds them counted.
@@ -142,8 +144,9 @@ end
 local waiting_states = {'waiting', 'scheduled', 'delayed'} -- of their indexes
 
 -- over returns the first quota without room for n more messages of an account, of some bytes together, as
--- "<owner> <quota> <used>"; nil: all have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
--- It counts in as many partitions as a script may see, or in this one if that is ''.
+-- "<owner> <quota> <used>", or nil if all have room. limits has an owner and its most messages, bytes and
+-- messages of a day in turns; '-' means any number. It counts in as many partitions as a script may see, or
+-- only in this one.
 local function over(limits, seen, account, bytes, today, n)
   local parts = {prefix}
   for p = 1, tonumber(seen) or 0 do parts[p] = string.gsub(prefix, '{%d+}', '{' .. (p - 1) .. '}') end
@@ -189,9 +192,9 @@ local function move(id, at, to, score)
   if to == 'failed' then weigh(at, '-') elseif at.state == 'failed' then weigh(at, '') end
 end
 
--- take_shared and leave_shared count the messages that are rendered from a shared content. A content without messages
--- stays for a while: the first message of a merge may end before the last one comes. take_shared returns false if
--- the content does not exist. Where the contents of messages that were sent are kept, the key sharedKept lives as long
+-- take_shared and leave_shared count the messages that are rendered from a shared content. A content without
+-- messages stays for a while: a merge's first message may end before the last one comes. take_shared returns
+-- false if the content does not exist. If sent messages' contents are kept, the key sharedKept lives as long
 -- as the last of them, and the shared content without messages at least as long.
 local shared_stays = 600
 local function rest_shared(name)
@@ -208,7 +211,7 @@ local function leave_shared(name)
   rest_shared(name)
 end
 
--- keep_for keeps the content of a message that was sent for so many seconds. The caller removes the message.
+-- keep_for keeps a sent message's content for some seconds. The caller removes the message.
 local function keep_for(id, at, seconds)
   redis.call('EXPIRE', content_key(id), seconds)
   if at.shared and redis.call('PTTL', shared_kept_key(at.shared)) < seconds * 1000 then
@@ -216,8 +219,8 @@ local function keep_for(id, at, seconds)
   end
 end
 
--- The field #outcome of the facts of a message is "<weight> <outcome> <field of the fact>": the weightiest of them.
--- forget_outcome takes a message out of the index of its outcome.
+-- The field #outcome of a message's facts is "<weight> <outcome> <field of the fact>", for the weightiest
+-- fact. forget_outcome takes a message out of the index of its outcome.
 local function outcome_key(lane, outcome) return prefix .. 'outcome:' .. lane .. ':' .. outcome end
 local function outcome_of(id)
   return string.match(redis.call('HGET', prefix .. 'facts:' .. id, '#outcome') or '', '^(%d+) (%a+)')
@@ -227,11 +230,12 @@ local function forget_outcome(id, lane, account)
   if outcome then strike(outcome_key(lane, outcome), {account = account}, id) end
 end
 
--- facts_stay is how long facts of a message that is not in the log are kept: longer than any reporter repeats one.
+-- facts_stay is how long facts about a message that is not in the log are kept: longer than any reporter
+-- repeats one.
 local facts_stay = 259200
 
--- keep_dialogue keeps the SMTP dialogue of an attempt, and those of the attempts before it up to dialogues_most. They go
--- with the log entry.
+-- keep_dialogue keeps an attempt's SMTP dialogue, and up to dialogues_most dialogues of earlier attempts.
+-- They go with the log entry.
 local dialogues_most = 10
 local function dialogues_key(id) return prefix .. 'dialogues:' .. id end
 local function keep_dialogue(id, number, dialogue)
@@ -242,9 +246,9 @@ local function keep_dialogue(id, number, dialogue)
   redis.call('HDEL', key, string.format('%.0f', oldest))
 end
 
--- enter writes the log entry of a message; record '': there is no log; '0': its campaign keeps it out of the log, and
--- may enqueue it again as long as facts stay. The list of ended messages has what purge.lua
--- needs to delete the entry.
+-- enter writes a message's log entry. If record is '', there is no log. If it is '0', its campaign keeps it
+-- out of the log, and may enqueue it again as long as facts stay. The list of ended messages has what
+-- purge.lua needs to delete the entry.
 local function enter(id, at, now, result, record)
   if record == '' or record == '0' then
     forget_outcome(id, at.lane, at.account)
@@ -258,20 +262,20 @@ local function enter(id, at, now, result, record)
   enlist(log_key(at.lane, result), at, id)
 end
 
--- An idempotency key is "<fingerprint> <result> <memo>". The result is empty while the message lives; then the key
--- has no time to live, so it can't expire before its message. The key of a mail merge is its fingerprint, and '+'
--- once a message of the merge ended otherwise than by being taken back. It has no time to live while the hash merges
--- counts a live message of it. All of them are in the partition of the key.
+-- An idempotency key is "<fingerprint> <result> <memo>". The result is empty while the message lives; then
+-- the key has no time to live, so it can't expire before its message. A mail merge's key is its fingerprint,
+-- and '+' once one of its messages ended without being withdrawn. It has no time to live while the hash
+-- merges counts a live message of it. All of them are in the partition of the key.
 local print_size = 22
 
--- A fingerprint has several forms, separated by spaces: with a key of each secret, and without one, because another
--- process may seal contents or not, under this secret or the one before. The first is the one that is stored. same
+-- A fingerprint has several forms, separated by spaces: with a key of each secret, and without one. Another
+-- process may seal contents or not, under this secret or the one before. The first form is stored. same
 -- returns whether a stored one is of the same body.
 local function stored(fingerprint) return string.match(fingerprint, '^%S+') end
 local function same(print, fingerprint) return string.find(' ' .. fingerprint .. ' ', ' ' .. print .. ' ', 1, true) ~= nil end
 
--- used reads a key: the fingerprint, the memo, and the status of its message in the words of the email log; nil for
--- a key that is free.
+-- used reads a key: the fingerprint, the memo, and its message's status as the email log names it. It returns
+-- nil for a free key.
 local statuses = {waiting = 'queued', scheduled = 'queued', delayed = 'queued', active = 'sending', failed = 'dead'}
 local function used(key)
   local found = redis.call('GET', key)
@@ -283,8 +287,8 @@ local function used(key)
   return print, memo, result
 end
 
--- settle_merge sets the time to live of the key of a mail merge that may have no live message any more. It is free
--- if all its messages were taken back.
+-- settle_merge sets the time to live of a mail merge's key when it may have no live message any more. The key
+-- is free if all its messages were withdrawn.
 local function settle_merge(merge, ended, keep_key)
   local key = idempotency_key(merge)
   if ended and redis.call('EXISTS', key) == 1 then redis.call('SETRANGE', key, print_size, '+') end
@@ -303,8 +307,8 @@ local function leave_merge(merge, ended, keep_key)
   settle_merge(merge, ended, keep_key)
 end
 
--- close_key notes in the key of a message that ends how it ended, and keeps it for keep_key seconds. The key of a
--- message that was taken back is free.
+-- close_key notes in an ending message's key how it ended, and keeps it for keep_key seconds. A withdrawn
+-- message's key is free.
 local function close_key(id, hash, result, taken_back, keep_key)
   local key = idempotency_key(hash)
   local print, memo = string.match(redis.call('GET', key) or '', '^(%S+) %l* (.*)$')
@@ -316,8 +320,8 @@ local function close_key(id, hash, result, taken_back, keep_key)
   end
 end
 
--- remove deletes a live message, and its content unless that stays, and writes its log entry. Its idempotency key is
--- kept for keep_key seconds, unless the message was taken back.
+-- remove deletes a live message, and its content unless that stays, and writes its log entry. It keeps the
+-- idempotency key for keep_key seconds, unless the message was withdrawn.
 local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   strike(index_key(at.lane, at.state), at, id)
   if at.state == 'waiting' then redis.call('ZREM', backlog_key(at), id) end
@@ -342,9 +346,9 @@ local function forget_texts(ids)
   return redis.call('HDEL', texts, unpack(ids))
 end
 
--- remember_text keeps the text of an ended message until the search index has it, or until its log entry is deleted:
--- 't' and the text, or 'c' for a content that stays. Then it returns true. Beyond texts_most some texts go: about each 32nd
--- message looks, and forgets 64 of them.
+-- remember_text keeps an ended message's text until the search index has it, or until its log entry is
+-- deleted: 't' and the text, or 'c' for a content that stays. Then it returns true. Beyond texts_most some
+-- texts go: about each 32nd message looks, and forgets 64 of them.
 local texts_most = 100000
 local function remember_text(id, record, text, now)
   if text == '' or record == '' or record == '0' then return false end
@@ -354,9 +358,9 @@ local function remember_text(id, record, text, now)
   return text == 'c'
 end
 
--- note_addressed notes to whom a message is, so that it is found by an address (record_addressed.go). notes has a
--- bucket and the tags of its note in turns. The lists would grow for ever: with each 32nd note the 64 oldest ones of a
--- list are looked at, and those of messages that are gone go.
+-- note_addressed notes a message's recipients, so that it is found by an address (record_addressed.go). notes
+-- has a bucket and the tags of its note in turns. To keep lists from growing forever, each 32nd note checks
+-- the 64 oldest notes of a list, and removes notes of messages that are gone.
 local function note_addressed(id, notes, keep)
   for bucket, tags in string.gmatch(notes, '(%S+) (%S+)') do
     local key = prefix .. 'addressed:' .. bucket
@@ -384,9 +388,9 @@ local function wake(id, now, form)
   return tostring(epoch)
 end
 
--- follow takes the oldest messages out of the backlog and wakes them, if the window has room for at least `least` of
--- them, and no message waits in the line, if one is given. backlog is how many messages it has. It returns their ids and
--- epochs in turns. The caller enqueues their tasks, unless form is given.
+-- follow takes the oldest messages out of the backlog and wakes them, if the window has room for at least
+-- `least` messages and none waits in the given line. backlog is how many messages it has. It returns their
+-- ids and epochs in turns. The caller enqueues their tasks, unless form is given.
 local function follow(at, backlog, window, least, now, line, form)
   if backlog == 0 then return {} end
   local room, woken = window - under_way(at, backlog), {}

@@ -1,4 +1,4 @@
--- progress records the recipients of one transaction of several, so that a later crash sends them no second copy.
+-- progress records one transaction's recipients, so that a later crash sends them no second copy.
 --
 -- KEYS[1] message hash
 -- ARGV: id fence transaction status event

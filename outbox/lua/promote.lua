@@ -1,5 +1,5 @@
--- promote makes scheduled and delayed messages waiting once they are due. It changes what lists and counts show; the tasks are
--- already in the queue. Those beyond the window of their account join its backlog.
+-- promote makes scheduled and delayed messages waiting once they are due. It changes what lists and counts
+-- show; the tasks are already in the queue. Messages beyond their account's window join its backlog.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: now most window

@@ -1,4 +1,4 @@
--- purge deletes log entries that are too old or too many, with what is kept of the contents.
+-- purge deletes log entries that are too old or too many, with their stored contents.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: before keep most

@@ -72,8 +72,8 @@ local function store()
   end
 end
 
--- add adds numbers to those of a field, and keeps a new field's key for so many days. Negative ones take back what is
--- still there.
+-- add adds numbers to a field's numbers, and keeps a new field's key for so many days. Negative numbers undo
+-- counts that are still there.
 local function add(key, field, more, days)
   local old, sums = numbers[key][field], {}
   if not old and string.find(more, '-', 1, true) then return end
@@ -87,7 +87,7 @@ local function add(key, field, more, days)
   if not old then days_of[key] = days end
 end
 
--- within is a part that the day counts apart, or that of all others of its kind, which has no name.
+-- within is a part that the day counts apart, or the part for all others of its kind, which has no name.
 local apart = {} -- new ones of this batch
 local function within(key, part, kind)
   if numbers[key][part] or apart[key .. part] then return part end

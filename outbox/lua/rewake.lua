@@ -4,7 +4,7 @@
 -- ARGV: id now epoch
 --   epoch  that of the missing task
 -- Result the new epoch as text, or '' if the message has changed since or is in a backlog
--- Atomic because the message may have been woken meanwhile. Two tasks do no harm, but would be repeated for ever.
+-- Atomic because the message may have been woken since. Two tasks do no harm, but would be repeated for ever.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'epoch', 'putOff', 'held')
 if (m[1] ~= 'waiting' and m[1] ~= 'scheduled' and m[1] ~= 'delayed') or m[2] ~= epoch then return '' end

@@ -1,5 +1,5 @@
--- shift moves messages that wait for a relay to the line for another one, which serves instead of it: the oldest first.
--- Those that name their gateway stay.
+-- shift moves messages that wait for a relay to the line of another relay that serves instead, oldest first.
+-- Messages that name their gateway stay.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: hold to reason most

@@ -23,11 +23,11 @@ type Document struct {
 	Tags      []string          `json:"tags,omitempty"`
 	Gateway   string            `json:"gateway,omitempty"`
 	Code      string            `json:"code,omitempty"`     // name of the last error, such as EENVELOPE
-	SMTPCode  int               `json:"smtpCode,omitempty"` // of the last error; zero: no SMTP reply
+	SMTPCode  int               `json:"smtpCode,omitempty"` // the last error's; zero if there was no SMTP reply
 	Created   time.Time         `json:"created"`
 	Ended     *time.Time        `json:"ended,omitempty"`
 	Text      string            `json:"text,omitempty"` // the beginning of the message's readable text
-	TextKnown bool              `json:"textKnown"`      // false: the index keeps its text
+	TextKnown bool              `json:"textKnown"`      // if false, the index keeps its text
 	Revision  int64             `json:"revision"`       // a document never replaces one with a higher revision
 }
 

@@ -27,11 +27,11 @@ type Parts struct {
 	Tasks  *queue.Client
 	Queues *queue.Control
 	Outbox Outbox
-	Store  Store // nil: the index is in another process, or there is none
+	Store  Store // nil if the index is in another process, or there is none
 	// Pace is the number of messages that this process accepts and sends per second. The higher it is, the
-	// longer indexing rests. Nil: indexing never rests.
+	// longer indexing pauses. If nil, indexing never pauses.
 	Pace func() float64
-	// Work runs the workers of the queue documents, with a handler for TaskType, until ctx ends. Nil: this
+	// Work runs the workers of the queue documents, with a handler for TaskType, until ctx ends. If nil, this
 	// process indexes nothing.
 	Work func(ctx context.Context, handle queue.Handler) error
 }
@@ -48,15 +48,15 @@ type Options struct {
 	// NoLog means that the outbox forgets ended messages. Then their events update the index.
 	NoLog bool
 
-	MaxText       int           // bytes of text kept of a message; negative: none; 0: 4 KB
-	Retention     time.Duration // how long a message can be found; negative: forever; 0: 2160 h
-	MaxWaiting    int           // maximum of waiting tasks; 0: 3,000
-	SearchTimeout time.Duration // 0: 5 s
+	MaxText       int           // bytes of text kept for a message; defaults to 4 KB; negative for none
+	Retention     time.Duration // how long a message can be found; negative: forever; defaults to 2160 h
+	MaxWaiting    int           // maximum of waiting tasks; defaults to 3,000
+	SearchTimeout time.Duration // defaults to 5 s
 
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
-	Every    time.Duration         // interval of the indexer's work, for tests; 0: 2 s
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
+	Every    time.Duration         // interval of the indexer's work, for tests; defaults to 2 s
 }
 
 func (o Options) withDefaults() Options {
@@ -85,7 +85,7 @@ type Documents struct {
 	failures atomic.Int64 // consecutive task failures
 	searches chan struct{}
 	turn     redisdb.Turn
-	noted    counted // the size that was stored last; of the indexer
+	noted    counted // the indexer's: the size that was stored last
 
 	mu      sync.Mutex
 	counted time.Time       // when full was set

@@ -44,7 +44,7 @@ func TestFoundWhileQueuedAndAfterItWasSent(t *testing.T) {
 func TestSearchSeesWhatWasGathered(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.tell(event.MessageQueued, message(1)) // it is read at once, and what follows gathers
+	w.tell(event.MessageQueued, message(1)) // it is read immediately, and later events gather
 	until(t, "the first is indexed", func() bool {
 		s, err := w.State(t.Context())
 		return err == nil && s.Documents == 1
@@ -57,8 +57,8 @@ func TestSearchSeesWhatWasGathered(t *testing.T) {
 	}
 }
 
-// TestEndedMessagesAreIndexedOnce: what is left in the queue about a message that was indexed after its end
-// is not indexed again, but what came back about it is.
+// TestEndedMessagesAreIndexedOnce: remaining tasks about a message that was indexed after its end don't index
+// it again, but returned mail about it does.
 func TestEndedMessagesAreIndexedOnce(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -97,8 +97,7 @@ func TestFoundByWhatCameBack(t *testing.T) {
 	}
 }
 
-// TestWithoutALog: the outbox forgets messages the moment they end; what the index has of them is told by
-// their events.
+// TestWithoutALog: the outbox forgets messages the moment they end; their events provide the index's data.
 func TestWithoutALog(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(_ *search.Parts, o *search.Options) { o.NoLog = true })
@@ -269,8 +268,8 @@ func TestAnIndexThatBeginsIsFilled(t *testing.T) {
 	runOn(t, db, mail, dir).finds("", 1201) // another index seems to have been kept meanwhile
 }
 
-// TestALostIndexComesBack: the directory is deleted; the next process fills a new index, at once, though the
-// claim of the old one still holds.
+// TestALostIndexComesBack: the directory is deleted; the next process immediately fills a new index, though
+// the claim of the old one still holds.
 func TestALostIndexComesBack(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -295,8 +294,8 @@ func TestALostIndexComesBack(t *testing.T) {
 	again.finds("", 20)
 }
 
-// TestOneProcessKeepsTheIndex: a second process with an index of its own waits, and says where to search; it
-// takes over when the first is gone.
+// TestOneProcessKeepsTheIndex: a second process with its own index waits, and says where to search; it takes
+// over when the first is gone.
 func TestOneProcessKeepsTheIndex(t *testing.T) {
 	t.Parallel()
 	first := setup(t)

@@ -10,15 +10,15 @@ import (
 	"github.com/postroom/postroom/outbox/search/query"
 )
 
-// Erase removes the messages to a person, of an account or of all accounts if it is empty, and may be
-// repeated. Of one to several people the others stay. tally counts documents before they are erased. Call it
-// after the outbox has erased the person, in a process that has the index ([Documents.Reachable]).
+// Erase removes the messages to a person, from one account or, if it is empty, all accounts. It may be
+// repeated. A message to several people stays for the others. tally counts documents before they are erased.
+// Call it after the outbox has erased the person, in a process that has the index ([Documents.Reachable]).
 func (d *Documents) Erase(ctx context.Context, account string, t *message.Traces,
 	tally func(n int) error) error {
 	if err := d.Reachable(ctx); err != nil {
 		return err
 	}
-	// what was read before the outbox erased the person is in the index now
+	// data that was read before the outbox erased the person is in the index now
 	if err := d.yielding(ctx, func() error { return nil }); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (d *Documents) Erase(ctx context.Context, account string, t *message.Traces
 	if err := d.maskedToPerson(ctx, account, t, erase); err != nil {
 		return err
 	}
-	// also after a crash between the last document and here, when none is found any more
+	// even after a crash between the last document and here, when none is found any more
 	owed, err := d.keys.reclaimOwed(ctx)
 	if err != nil || !owed {
 		return err
@@ -53,8 +53,8 @@ func reclaim(ctx context.Context, s Store) error {
 	return nil
 }
 
-// put writes documents, but none that an erasure deletes meanwhile. What was read before the erasure may be
-// written after it: by another process, or by a rebuild.
+// put writes documents, except for documents that an erasure has deleted since. Another process, or a
+// rebuild, may write what it read before an erasure after it.
 func (d *Documents) put(ctx context.Context, w Writer, docs []Document) error {
 	if len(docs) == 0 {
 		return nil
@@ -134,8 +134,8 @@ func (d *Documents) toPerson(ctx context.Context, account string, t *message.Tra
 	return d.to(ctx, account, t.Address(), do)
 }
 
-// maskedToPerson calls do with the documents that name a person but not as their recipient: they were indexed
-// again after the outbox had erased the person, and before their text was.
+// maskedToPerson calls do with documents that name a person but not as their recipient. They were indexed
+// again after the outbox had erased the person, and before their text was erased.
 func (d *Documents) maskedToPerson(ctx context.Context, account string, t *message.Traces,
 	do func([]Document) error) error {
 	return d.to(ctx, account, message.Erased, func(some []Document) error {

@@ -42,8 +42,8 @@ func (w *world) eraseAnn() (counted int, err error) {
 	return counted, err
 }
 
-// TestIndexIsRewrittenAfterACrashOfAnErasure: who goes on finds no documents any more, and files still have
-// their bytes.
+// TestIndexIsRewrittenAfterACrashOfAnErasure: the process that continues finds no documents any more, and
+// files still have their bytes.
 func TestIndexIsRewrittenAfterACrashOfAnErasure(t *testing.T) {
 	t.Parallel()
 	d := &dying{dead: true}
@@ -84,7 +84,7 @@ func TestErasedPersonStaysInNoTextOfOthers(t *testing.T) {
 	w.finds("to:bob@example.com", 1)
 }
 
-// walked is a store that tells when a rebuild has read all documents, and has copied none.
+// walked is a store that reports when a rebuild has read all documents, and has copied none.
 type walked struct {
 	search.Store
 	read func()

@@ -25,23 +25,23 @@ type Index interface {
 	Walk(ctx context.Context, fn func([]Document) error) error
 	// Forget deletes documents of messages accepted before a time, max at most, and returns their number.
 	Forget(ctx context.Context, before time.Time, max int) (int, error)
-	// Delete deletes documents by their queue ids, whatever their revision. Unknown ones are no error.
+	// Delete deletes documents by their queue ids, whatever their revision. Unknown ids are ignored.
 	Delete(ctx context.Context, ids []string) error
-	// Reclaim rewrites the files of the index that have bytes of deleted or replaced documents, as far as the
-	// index lets its caller. It may take long.
+	// Reclaim rewrites the index files that have bytes of deleted or replaced documents, as far as the index
+	// lets its caller. It may take long.
 	Reclaim(ctx context.Context) error
 	// Size returns the size of the index.
 	Size(ctx context.Context) (Size, error)
 }
 
-// Store is an Index that can be built anew beside the one in use.
+// Store is an Index that can be rebuilt while the old one stays in use.
 type Store interface {
 	Index
 	// Ready creates the missing parts of the index and returns its name, which stays the same until its
 	// documents are lost.
 	Ready(ctx context.Context) (name string, err error)
-	// Build begins an empty index beside the one in use, and drops one begun before. From then on Put and Forget
-	// change both. The returned Writer writes only to the new one.
+	// Build begins an empty second index, and drops one begun before. From then on Put and Forget change both.
+	// The returned Writer writes only to the new one.
 	Build(ctx context.Context) (Writer, error)
 	// Swap replaces the index in use by the one begun by Build, and deletes the old one.
 	Swap(ctx context.Context) error
@@ -52,29 +52,29 @@ type Store interface {
 // Size is the size of an index.
 type Size struct {
 	Documents int
-	Bytes     int64 // on disk; zero: not known
+	Bytes     int64 // on disk; zero if not known
 }
 
 // Limits of a search.
 const (
-	MaxReach    = 10_000 // the last document that a page can show; beyond it: Query.After
+	MaxReach    = 10_000 // the last document that a page can show; use Query.After beyond it
 	MaxPageSize = 500
 	MaxFacets   = 50 // values of each facet, the most frequent ones
 )
 
-// Query is what an Index is asked.
+// Query is a search request to an Index.
 type Query struct {
-	Where     query.Node // which documents; nil: all
-	Account   string     // only documents of this account, facets too; empty: all
-	Relevance bool       // best first; false: newest first
+	Where     query.Node // which documents; nil means all
+	Account   string     // only documents of this account, facets too; empty means all
+	Relevance bool       // best first, instead of newest first
 	Skip      int        // Skip + Size is MaxReach at most
-	Size      int        // documents to return; zero: none, only counts
-	After     *Position  // documents after this one, with Skip zero; nil: from the beginning
+	Size      int        // documents to return; zero for only counts
+	After     *Position  // documents after this one, with Skip zero; nil for the beginning
 	Facets    bool       // whether facets are counted
 }
 
-// Position is the place of a document in the order of an answer: best or newest first, of equal ones the
-// highest queue id.
+// Position is a document's place in the order of an answer: best or newest first, then by the highest queue
+// id.
 type Position struct {
 	Score   float64 // zero where the newest are first
 	Created int64   // Unix milliseconds
@@ -85,7 +85,7 @@ type Position struct {
 type Found struct {
 	Total int
 	Hits  []Hit
-	// of status, account, tag and lane: the most frequent first, equal ones by name
+	// by status, account, tag and lane: the most frequent first, then by name
 	Facets map[query.Field][]Count
 }
 

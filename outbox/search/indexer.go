@@ -62,7 +62,7 @@ func (d *Documents) claim(ctx context.Context, takeOver bool) (bool, error) {
 	return d.keys.claim(ctx, holder, d.opts.Place, index, takeOver)
 }
 
-// logOnce logs a lasting condition once: if what is not logged yet.
+// logOnce logs a lasting condition once, if it is not logged yet.
 func (d *Documents) logOnce(ctx context.Context, logged, what string, level slog.Level, line string,
 	attrs ...any) string {
 	if what != logged {
@@ -160,7 +160,7 @@ const (
 	forgetBatch = 500
 )
 
-// forget deletes documents beyond the retention in batches. It rests as long as it works.
+// forget deletes documents beyond the retention in batches. It pauses as long as it works.
 func (d *Documents) forget(ctx context.Context) error {
 	if d.opts.Retention < 0 {
 		return nil
@@ -177,7 +177,7 @@ func (d *Documents) forget(ctx context.Context) error {
 	}
 }
 
-// oldest returns the earliest acceptance time that the retention allows; zero: none.
+// oldest returns the earliest acceptance time that the retention allows, or zero.
 func (d *Documents) oldest() time.Time {
 	if d.opts.Retention < 0 {
 		return time.Time{}

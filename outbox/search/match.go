@@ -11,7 +11,7 @@ import (
 // MaxMatch is the maximum number of ids of one [Documents.Match].
 const MaxMatch = MaxPageSize / 2
 
-// Match returns which of at most MaxMatch messages, by queue id, match a query. Its faults are those of
+// Match returns which of at most MaxMatch messages, by queue id, match a query. It returns the same errors as
 // Search.
 func (d *Documents) Match(ctx context.Context, q string, ids []string) (map[string]bool, error) {
 	if len(ids) > MaxMatch {

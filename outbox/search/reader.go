@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	stream = "events" // of package outbox
+	stream = "events" // package outbox's
 	field  = "e"
 	group  = "documents"
 )
@@ -108,7 +108,7 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 			QueueID string `json:"queueId"`
 		}
 		if err := json.Unmarshal(e.Data, &about); err != nil || about.QueueID == "" {
-			continue // of an account, or the instance
+			continue // an account's event, or the instance's
 		}
 		if at := e.Time.UnixMilli(); j.At == 0 || at < j.At {
 			j.At = at
@@ -169,7 +169,7 @@ func (d *Documents) tooMany(ctx context.Context) (bool, error) {
 type backlog struct {
 	tasks  int
 	paused bool
-	age    time.Duration // of the oldest task
+	age    time.Duration // the oldest task's
 }
 
 func (d *Documents) waiting(ctx context.Context) (backlog, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Rebuild requests a rebuild from the indexer and returns immediately. If one is requested or running, it
-// returns that one.
+// Rebuild requests a rebuild from the indexer and returns immediately. If one is already requested or
+// running, it returns that one.
 func (d *Documents) Rebuild(ctx context.Context) (api.DocumentRebuild, error) {
 	if d.opts.Kind == kindNone {
 		return api.DocumentRebuild{}, errOff()
@@ -59,9 +59,8 @@ func (d *Documents) rebuildIfWanted(ctx context.Context) (bool, error) {
 	return true, d.keys.noteBuild(ctx, b)
 }
 
-// rebuild builds an index beside the one in use and swaps them. It first copies the old index, which has the
-// only copy of some texts, then the current messages of the log. Changes during the rebuild go to both
-// indexes.
+// rebuild builds a second index and swaps them. It first copies the old index, which has the only copy of
+// some texts, then the current messages of the log. Changes during the rebuild go to both indexes.
 func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err error) {
 	w, err := d.Store.Build(ctx)
 	if err != nil {
@@ -188,9 +187,9 @@ const skew = time.Minute
 // fillBatch is the number of messages of the log that are read and indexed together.
 const fillBatch = 500
 
-// fill indexes messages of the log that changed since a time: live ones, and those accepted or ended since.
-// Messages beyond the retention are skipped. It rests as long as it works, and returns the number of indexed
-// messages.
+// fill indexes messages of the log that changed since a time: live messages, and messages accepted or ended
+// since. It skips messages beyond the retention, pauses as long as it works, and returns the number of
+// indexed messages.
 func (d *Documents) fill(ctx context.Context, since time.Time, progress func(done, total int) error) (int,
 	error) {
 	put, seen, cursor, oldest := 0, 0, "", d.oldest()

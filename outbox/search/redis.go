@@ -116,7 +116,7 @@ func (s store) fallBehind(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// beginFilling marks the missing changes as being filled. It returns their start; zero: nothing is missing.
+// beginFilling marks the missing changes as being filled. It returns their start, or zero if none is missing.
 func (s store) beginFilling(ctx context.Context) (time.Time, error) {
 	since, err := fillScript.Run(ctx, s.client, []string{behindKey(), fillingKey()}, struct{}{})
 	if err != nil {
@@ -133,13 +133,13 @@ func (s store) filled(ctx context.Context) error {
 	return nil
 }
 
-// oweReclaim notes that the files of the index are about to have deleted documents of erased persons.
+// oweReclaim notes that the index files are about to have deleted documents of erased people.
 func (s store) oweReclaim(ctx context.Context) error {
 	err := s.client.Set(ctx, reclaimKey(), "1", 0).Err()
 	return redisdb.Failed(err, "note that the search index is to be rewritten")
 }
 
-// reclaimOwed reports whether the files of the index may have deleted documents of erased persons.
+// reclaimOwed reports whether the index files may have deleted documents of erased people.
 func (s store) reclaimOwed(ctx context.Context) (bool, error) {
 	n, err := s.client.Exists(ctx, reclaimKey()).Result()
 	return n > 0, redisdb.Failed(err, "read whether the search index is to be rewritten")
@@ -159,7 +159,7 @@ func (s store) erase(ctx context.Context, ids []string) error {
 	return redisdb.Failed(err, "note which documents of the search index are erased")
 }
 
-// erased returns those of the documents that an erasure deleted.
+// erased returns the documents that an erasure deleted.
 func (s store) erased(ctx context.Context, docs []Document) (ids []string, err error) {
 	all := make([]any, len(docs))
 	for i := range docs {
@@ -213,7 +213,7 @@ func (s store) unread(ctx context.Context, partition int) (bool, error) {
 // known is the state of the index in Redis.
 type known struct {
 	indexer string
-	behind  time.Time // zero: nothing is missing
+	behind  time.Time // zero if nothing is missing
 	size    counted
 	build   *api.DocumentRebuild
 }
@@ -260,7 +260,7 @@ func (s store) noteSize(ctx context.Context, size counted) error {
 	return nil
 }
 
-// want requests a rebuild, unless one is requested or running. It returns the current one.
+// want requests a rebuild, unless one is already requested or running. It returns the current one.
 func (s store) want(ctx context.Context, now time.Time) (api.DocumentRebuild, error) {
 	raw, err := json.Marshal(api.DocumentRebuild{Status: "wanted", Wanted: now.UTC().Truncate(time.Millisecond)})
 	if err != nil {

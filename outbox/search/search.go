@@ -18,8 +18,8 @@ import (
 // defaultPageSize is the same as in other lists.
 const defaultPageSize = 20
 
-// Search finds messages. An invalid query is a fault of kind Invalid with the position. If another process
-// has the index, or the index fails, the fault is Unavailable.
+// Search finds messages. It returns Invalid with the position for an invalid query, and Unavailable if
+// another process has the index, or if the index fails.
 func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.DocumentPage, err error) {
 	began := time.Now()
 	defer func() {
@@ -100,11 +100,11 @@ func (d *Documents) Reachable(ctx context.Context) error {
 	return f
 }
 
-// catchUpFor is how long the first search after a while waits for what the reader has gathered meanwhile.
+// catchUpFor is how long the first search after a while waits for what the reader has gathered.
 const catchUpFor = 2 * time.Second
 
-// catchUp hurries the reader. If nobody searched in the last minute, it waits until the index has what
-// happened until now, but not for long.
+// catchUp hurries the reader. If no one searched in the last minute, it waits briefly until the index has
+// what happened until now.
 func (d *Documents) catchUp(ctx context.Context) {
 	if before, err := d.keys.ask(ctx); err != nil || before {
 		return

@@ -91,7 +91,7 @@ const (
 	calm     = 100 // messages a second; below, indexing never rests
 )
 
-// yielding runs indexing work, one at a time, and rests for sending. The remaining tasks wait in the queue.
+// yielding runs indexing work, one at a time, and pauses for sending. The remaining tasks wait in the queue.
 func (d *Documents) yielding(ctx context.Context, work func() error) error {
 	return d.inTurn(ctx, func() error {
 		began := time.Now()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestIndexingYieldsToMail: pieces of indexing take turns, and rest the longer the more mail there is.
+// TestIndexingYieldsToMail: pieces of indexing take turns, and pause the longer the more mail there is.
 func TestIndexingYieldsToMail(t *testing.T) {
 	for name, c := range map[string]struct {
 		pace float64

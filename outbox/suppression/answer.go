@@ -12,9 +12,8 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// The methods below serve the API and the pages. bound is the account that a caller is confined to: the
-// caller sees and changes only the entries of that account and of its lists. It is empty if the caller is not
-// confined.
+// The methods below serve the API and the pages. bound is the account that a caller is confined to, if any:
+// the caller sees and changes only the entries of that account and of its lists.
 
 // mayChange returns an error if a caller may not change the entries of an account.
 func mayChange(bound, account string) error {
@@ -89,7 +88,7 @@ func (s *Store) Lookup(ctx context.Context, bound, email string) (api.Suppressio
 	return api.SuppressionFound{Email: foldAddress(email), Suppressions: s.rowsFor(entries)}, nil
 }
 
-// Put adds entries. If one is invalid nothing is added, and the error names the fields as the API does.
+// Put adds entries. If one is invalid, nothing is added, and the error names the fields as the API does.
 func (s *Store) Put(ctx context.Context, bound string, list []api.NewSuppression) (api.SuppressionsAdded,
 	error) {
 	entries, err := newEntries(bound, list)
@@ -147,7 +146,7 @@ func newEntries(bound string, list []api.NewSuppression) ([]Entry, error) {
 	return entries, nil
 }
 
-// asAsked renames the fields of an error to those of a request, where an address is called email.
+// asAsked renames an error's fields to a request's fields, where an address is called email.
 func asAsked(err error) error {
 	f, ok := err.(*fault.Error)
 	if !ok {
@@ -181,7 +180,7 @@ func (s *Store) Delete(ctx context.Context, bound string, r api.SuppressionRemov
 	return answer, err
 }
 
-// scopesOf returns the scopes of all suppressions of an address, or of its domain alone.
+// scopesOf returns all scopes in which an address, or its domain alone, is suppressed.
 func scopesOf(found api.SuppressionFound, domain bool) (all []api.SuppressionElsewhere) {
 	for _, row := range found.Suppressions {
 		if row.Expired || domain && row.Domain == "" {

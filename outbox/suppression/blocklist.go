@@ -34,9 +34,9 @@ func (s *Store) Lists(ctx context.Context, bound string, page, size int) (api.Bl
 	return api.Blocklists{PageNumbers: numbers, Blocklists: append([]api.Blocklist{}, all[from:end]...)}, nil
 }
 
-// Blocklist returns a page of the entries of a list of an account; of the lists of this id of all accounts if
-// account is empty and the caller is not confined. A page far into a large list costs reading all before it;
-// [Store.Query] has cursors.
+// Blocklist returns a page of a list's entries. If account is empty and the caller is not confined, it
+// returns entries of all accounts' lists with this id. A page far into a large list costs reading all before
+// it; [Store.Query] has cursors.
 func (s *Store) Blocklist(ctx context.Context, bound, account, list string, page, size int) (
 	api.BlocklistPage, error) {
 	f, err := filterOf(bound, api.SuppressionQuery{Account: account, List: list})

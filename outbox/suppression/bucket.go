@@ -12,14 +12,14 @@ import (
 
 // The layout is fixed: see the package comment.
 const (
-	shards    = 16      // key prefixes, as those of partitions 0 to 15
+	shards    = 16      // key prefixes, like partitions 0 to 15
 	buckets   = 1 << 14 // hashes in each
 	groupSize = 16      // buckets that share a bit of the indexes
 	groups    = buckets / groupSize
 	maxField  = 64 // bytes of a field in a listpack: hash-max-listpack-value
 )
 
-// bucket is that of an address or a domain, in all scopes.
+// bucket locates an address or a domain, in all scopes.
 type bucket struct {
 	subject string // the address, or "@" and the domain
 	shard   int

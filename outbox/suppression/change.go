@@ -96,9 +96,9 @@ func addValues(e *Entry, b bucket) []any {
 		e.evidence(), long}
 }
 
-// Remove removes the entries of one scope about an address or a domain: those of e.Reason, or of every reason
-// if that is empty, also that the person was erased. Other fields of e are ignored. It reports whether an
-// entry was in force.
+// Remove removes the entries of one scope about an address or a domain that have e.Reason. If that is empty,
+// it removes all, even the entry that the person was erased. It ignores other fields of e. It reports whether
+// an entry was in force.
 func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	now, reason, letter := s.now(), e.Reason, ""
 	if reason == "" {

@@ -250,7 +250,7 @@ func TestSoftBouncesAddUp(t *testing.T) {
 	}
 }
 
-// A mail alone confirms nothing, however often it comes; mails about two messages of an account do.
+// One email alone confirms nothing, however often it comes; emails about two messages of an account do.
 func TestMailsConfirmEachOther(t *testing.T) {
 	t.Parallel()
 	b := on(t, testredis.New(t), suppression.Options{})

@@ -15,16 +15,16 @@ import (
 
 // Question is a message to be checked.
 type Question struct {
-	Account   string   // its account; empty: only entries of the instance count
-	List      string   // id of the list of the account that it belongs to; empty: none
+	Account   string   // its account; if empty, only the instance's entries count
+	List      string   // id of the account's list that it belongs to, if any
 	Bulk      bool     // every unsubscribe stops bulk mail, and mail of a list
-	Addresses []string // of its recipients
+	Addresses []string // its recipients'
 }
 
-// Check returns for each address the entry that stops mail to it, or nil. Of several entries it returns the
-// strongest reason. Among equal reasons, the list precedes the account and the instance, and the address
-// precedes its domain. It costs one round trip. The entries have no evidence, see [Store.Find]. If Redis is
-// unreachable the error is fault.Unavailable.
+// Check returns the entry that stops mail to each address, or nil. If several do, it returns the strongest
+// reason. Among equal reasons, the list precedes the account and the instance, and the address precedes its
+// domain. It costs one round trip. The entries have no evidence, see [Store.Find]. If Redis is unreachable,
+// the error is fault.Unavailable.
 func (s *Store) Check(ctx context.Context, q Question) ([]*Entry, error) {
 	if len(q.Addresses) == 0 {
 		return nil, nil
@@ -69,12 +69,12 @@ type look struct {
 	q        Question
 	scopes   []string // narrowest first
 	subjects []string // the addresses, folded
-	// each address in the forms in which entries may have it, and their digests; empty: nobody can be erased
+	// each address in the forms in which entries may have it, and their digests; empty if no one can be erased
 	forms, digests [][]string
 	answers        map[string]*redis.SliceCmd
 }
 
-// newLook returns the look of a question. key is that of digests, or nil.
+// newLook returns the look of a question. key is the digests' key, or nil.
 func newLook(q Question, key []byte) *look {
 	l := &look{q: q, subjects: make([]string, len(q.Addresses)), forms: make([][]string, len(q.Addresses)),
 		digests: make([][]string, len(q.Addresses)), answers: make(map[string]*redis.SliceCmd, 3*len(q.Addresses))}
@@ -186,8 +186,8 @@ const mostLooked = 10
 // Look is a [Question] for a script: whether there is any entry at all that might stop one of the recipients.
 // Whether the entry does stop one, [Store.Check] decides.
 type Look struct {
-	Keys   []string // of the version, then of the hashes to look at
-	Fields []string // of each hash in turn
+	Keys   []string // the version, then the hashes to look at
+	Fields []string // fields in each hash, in turn
 	Each   int      // number of fields of each hash
 }
 
@@ -200,7 +200,7 @@ func (s *Store) Look(q Question) *Look {
 	key := s.cached()
 	all := newLook(q, key)
 	l := &Look{Keys: append(make([]string, 0, 2+3*len(q.Addresses)), versionKey()), Each: len(all.scopes)}
-	if key == nil && s.ring != nil { // somebody was erased: Check finds out whom
+	if key == nil && s.ring != nil { // somebody was erased: Check finds out who
 		l.Keys = append(l.Keys, erasedKeyKey())
 		l.Fields = append(l.Fields, slices.Repeat([]string{keyField}, l.Each)...)
 	}

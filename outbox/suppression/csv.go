@@ -46,7 +46,7 @@ var (
 	errNoAddress = errors.New("has neither an address nor a domain")
 )
 
-// layout is the format of the lines of a file.
+// layout is the format of a file's lines.
 type layout struct {
 	comma  byte
 	places [columnCount]int // index of each column in a line; -1: absent
@@ -230,8 +230,8 @@ func parseTime(text string) (time.Time, error) {
 }
 
 // Export writes all entries of a query as CSV with headings, in the form that [Store.Import] reads. It writes
-// while it reads, so the file may have any size. Entries added or removed meanwhile may be in it or not.
-// Expired ones are omitted. No cell begins as a formula of a spreadsheet: see [api.CSVCell].
+// while it reads, so the file may have any size. Entries that are added or removed while it runs may be in it
+// or not. Expired ones are omitted. No cell begins like a spreadsheet formula: see [api.CSVCell].
 func (s *Store) Export(ctx context.Context, bound string, q api.SuppressionQuery, w io.Writer) error {
 	f, err := filterOf(bound, q)
 	if err != nil {

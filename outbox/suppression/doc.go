@@ -1,22 +1,21 @@
-// Package suppression stores the addresses and domains that must not be mailed, and why. The outbox checks it
-// when it accepts a message and again when an attempt begins. Feedback and unsubscribe add bounces,
+// Package suppression stores the addresses and domains that must not be sent to, and why. The outbox checks
+// it when it accepts a message and again when an attempt begins. Feedback and unsubscribe add bounces,
 // complaints and unsubscribes. Operators edit it.
 //
 // # Entries
 //
 // An entry is about an address, or about a domain. A domain stands for all of its addresses, but not for its
-// subdomains. An entry holds for the whole instance, one account, or one list of an account: accounts that
-// use the same id of a list have two lists, which know nothing of each other. It has one [Reason], a source,
-// and evidence: the message and the reply behind it. An address may have several entries, also with several
-// reasons in one scope: a recipient who unsubscribed and bounced is still unsubscribed when the bounce has
-// expired.
+// subdomains. An entry holds for the whole instance, one account, or one list of an account. Lists of two
+// accounts are separate even if they have the same id. An entry has one [Reason], a source, and evidence: the
+// message and the reply behind it. An address may have several entries, even in one scope: a recipient who
+// unsubscribed and bounced is still unsubscribed when the bounce has expired.
 //
 // Addresses are compared without regard to case, domains as A-labels (IDNA). A tag after a plus belongs to
 // the address, because only its own server knows whether it has a meaning. Ids of lists are compared without
 // regard to case too (RFC 2919 section 6).
 //
-// A person who was erased has no entry, but a keyed hash of the address ([Persons.Erase]), which stops all
-// mail. No entry about such an address is added in its scope.
+// An erased person has no entry, but a keyed hash of the address ([Store.Erase]), which stops all mail. No
+// entry about such an address is added in its scope.
 //
 // # Promises
 //
@@ -32,15 +31,15 @@
 //   - An exported file has no formula for a spreadsheet, and is read back unchanged.
 //   - Each entry is added by one script, so counts, indexes and evidence agree with it. Adding it again can
 //     only prolong it, so every import and every fact may be repeated.
-//   - Of two entries of the same reason and scope the longer one stays. Of several reasons [Store.Check]
-//     returns the strongest: manual, then spam_report, hard_bounce, unsubscribe.
+//   - If two entries have the same reason and scope, the longer one stays. If there are several reasons,
+//     [Store.Check] returns the strongest: manual, then spam_report, hard_bounce, unsubscribe.
 //   - An expired entry stops nothing from that second on. It is removed within about an hour.
 //   - Requests and imports add nothing beyond the quota of an account ([Options].Room). Bounces, complaints
 //     and unsubscribes have none ([Store.Add]).
 //   - [Store.Add] returns when redis.waitReplicas replicas have the entries: a confirmed unsubscribe survives
 //     a failover.
-//   - [Providers] imports the lists of providers page by page, in one process at a time. An import that loses
-//     its process goes on in another one.
+//   - [Providers] imports the lists of providers page by page, in one process at a time. If the process dies,
+//     another one continues.
 //
 // The package never sends, never decides what a reply means, and never holds the list in memory.
 //
@@ -59,7 +58,7 @@
 // recipient who complained.
 //
 // A field or value of more than 64 bytes would turn its bucket into a table too. So evidence is stored apart,
-// and an entry with a longer name is stored under a digest, with the name beside the evidence.
+// and an entry with a longer name is stored under a digest, with the name in the evidence.
 //
 // Lists and counts by scope and reason come from counters and from bitmaps of the buckets with such entries,
 // not from a scan. A list is in the order of the buckets, which is stable but has no meaning.

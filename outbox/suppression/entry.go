@@ -12,7 +12,7 @@ import (
 // Reason is the reason of a suppression.
 type Reason string
 
-// The reasons, the weakest first: of several that hold, [Store.Check] returns the last of this order.
+// The reasons, the weakest first: [Store.Check] returns the last one that holds.
 const (
 	Unsubscribe Reason = "unsubscribe" // the recipient unsubscribed. Stops bulk mail, and mail of lists
 	HardBounce  Reason = "hard_bounce" // the address does not exist, or refused too often. Stops all mail
@@ -50,24 +50,24 @@ func reasonOf(letter byte) Reason {
 
 // Entry is one reason not to mail an address, or a domain, in one scope.
 type Entry struct {
-	Address string // the address, in any form; empty: see Domain
-	Domain  string // all addresses of this domain; empty: see Address. One of both
+	Address string // the address, in any form, or Domain
+	Domain  string // all addresses of this domain, or Address
 	Reason  Reason // required
 
-	Account string // only mail of this account; empty: mail of the whole instance
-	List    string // only mail of this list of the account, which is required then; empty: of any or no list
+	Account string // only mail of this account; if empty, of the whole instance
+	List    string // only mail of this list of the account, which is required then; empty for any or no list
 
-	Created time.Time // zero: now. In whole seconds
-	Expires time.Time // time from which it no longer holds; zero: never. In whole seconds, rounded up
+	Created time.Time // zero means now. In whole seconds
+	Expires time.Time // time from which it no longer holds; zero means never. In whole seconds, rounded up
 	// origin: api, csv, page, smtp, bounce, unsubscribe, ses, …; letters, digits, - _ . and :, cut to 40. Values
 	// of more than 64 bytes cost memory: see the package
 	Source    string
-	MessageID string // evidence: queueId of the message that caused it; empty: none
-	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty: none
+	MessageID string // evidence: queueId of the message that caused it; empty if none
+	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty if none
 
-	// Who asked. Kept as long as the entry, and shown to whoever may see its address.
-	RemoteAddress string // IP address of the request, as far as it is kept; empty: not known
-	UserAgent     string // of the request, cut to 256 bytes; empty: not known
+	// Origin of the request. Kept as long as the entry, and shown to everyone who may see its address.
+	RemoteAddress string // the request's IP address, in the kept form; empty if not known
+	UserAgent     string // the request's, cut to 256 bytes; empty if not known
 }
 
 // Bounds of the fields of an entry, in bytes.
@@ -157,8 +157,8 @@ func normalDomain(domain string) (string, error) {
 	return normal[2:], nil
 }
 
-// foldAddress is normalAddress for the addresses of a message, which are valid. An invalid one is compared as
-// it is.
+// foldAddress is normalAddress for a message's addresses, which are valid. It returns an invalid one
+// unchanged.
 func foldAddress(address string) string {
 	normal, err := normalAddress(address)
 	if err != nil {

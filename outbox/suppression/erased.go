@@ -26,15 +26,15 @@ import (
 // be listed: only who names the address finds it.
 const Erased Reason = "erased"
 
-// The digest of an erased address is the HMAC-SHA-256 of it under a key of this Redis. The key is random,
-// made once, and sealed. So it stays when the secret of the instance is replaced, and a dump of Redis without
-// the secret does not tell whether an address was erased. The bucket follows from the digest, not from the
-// address: that of the address would tell it nearly as well.
+// The digest of an erased address is its HMAC-SHA-256 under a key of this Redis. The key is random, made
+// once, and sealed. So it stays when the instance's secret is replaced, and a dump of Redis without the
+// secret does not show whether an address was erased. The bucket follows from the digest, not from the
+// address, which it would nearly give away.
 
 const digestSize = 18 // bytes
 
-// keyName is what the key is sealed for, keyField where it is. The key is in a hash, so that a [Look] can
-// notice the first erasure of all.
+// keyName is the name that the key is sealed for, keyField the field that has it. The key is in a hash, so
+// that a [Look] can notice the very first erasure.
 const keyName, keyField = "suppression:key", "key"
 
 func erasedKeyKey() string { return redisdb.Key(0, "suppression", "key") }
@@ -47,14 +47,14 @@ func erasedKey(digest string) string {
 // digests know who was erased.
 type digests struct {
 	db   *redisdb.DB
-	ring *seal.Ring             // nil: nobody can be erased
-	key  atomic.Pointer[[]byte] // of the digests; nil: not read yet
+	ring *seal.Ring             // nil if no one can be erased
+	key  atomic.Pointer[[]byte] // the digests' key; nil until it is read
 }
 
 // erasedField returns the field of a digest in a scope.
 func erasedField(scope, digest string) string { return scope + " " + digest }
 
-// known returns the key of digests, or nil if nobody was erased yet.
+// known returns the key of digests, or nil if no one was erased yet.
 func (s *digests) known(ctx context.Context) ([]byte, error) {
 	if key := s.key.Load(); key != nil || s.ring == nil {
 		return s.cached(), nil
@@ -69,7 +69,7 @@ func (s *digests) known(ctx context.Context) ([]byte, error) {
 	return s.open(sealed)
 }
 
-// cached returns the key as far as this process has it; nil: it does not.
+// cached returns the key if this process has it, otherwise nil.
 func (s *digests) cached() []byte {
 	if key := s.key.Load(); key != nil {
 		return *key
@@ -80,7 +80,7 @@ func (s *digests) cached() []byte {
 // open opens the key, and remembers it.
 func (s *digests) open(sealed string) ([]byte, error) {
 	key, err := s.ring.Open(sealed, keyName)
-	if err != nil { // nobody may be mailed: who was erased can't be told
+	if err != nil { // no one may be sent to: erased people can't be recognized
 		return nil, fault.Wrap(err, fault.Unavailable, "",
 			"The key of erased addresses can't be opened with the secret of this process")
 	}
@@ -124,8 +124,8 @@ func (s *digests) Reseal(ctx context.Context) (int, error) {
 	return 1, redisdb.Failed(err, "suppression: seal the key of erased addresses again")
 }
 
-// Digest returns the keyed hash of a text, such as an address in normal form. Nobody without the secret can
-// compute it, or tell what it is of. It is empty without Options.Ring.
+// Digest returns the keyed hash of a text, such as an address in normal form. Without the secret, no one can
+// compute or reverse it. It is empty without Options.Ring.
 func (s *digests) Digest(ctx context.Context, text string) (string, error) {
 	key, err := s.secret(ctx)
 	return digestOf(key, text), err
@@ -141,10 +141,10 @@ func digestOf(key []byte, text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:digestSize])
 }
 
-// Erase stops all mail of an account to an address, or of the whole instance if account is empty, and removes
+// Erase stops all mail of an account, or of the whole instance if account is empty, to an address. It removes
 // what is stored about the address there: entries with their evidence, and counts of soft bounces. tally gets
-// how many entries there are, before they go. Then no entry about the address is added in that scope. It may
-// be repeated. [Store.Remove] without a reason takes it back.
+// the number of entries before they go. After that no entry about the address is added in that scope. You can
+// repeat Erase. [Store.Remove] without a reason reverts it.
 func (s *Store) Erase(ctx context.Context, account, address string, tally func(n int) error) error {
 	subject, err := normalAddress(address)
 	if err != nil {
@@ -192,8 +192,8 @@ func (s *Store) Erase(ctx context.Context, account, address string, tally func(n
 	return nil
 }
 
-// eraseCounts removes the counts of messages to an address, whose keys name it: those of an account, or of
-// all.
+// eraseCounts removes the counts of an account's messages (or all accounts') to an address, because their
+// keys name it.
 func (s *Store) eraseCounts(ctx context.Context, account, subject string) error {
 	drop := func(keys []string) error {
 		if len(keys) == 0 {
@@ -236,8 +236,8 @@ func (s *digests) Erased(ctx context.Context, account string, addresses ...strin
 	return gone, err
 }
 
-// erasedOf returns for each entry, whose address is in normal form, the one that says that the person was
-// erased for its account or the instance; nil: none does.
+// erasedOf returns for each entry, whose address is in normal form, the entry that says that the person was
+// erased for its account or the instance, or nil.
 func (s *digests) erasedOf(ctx context.Context, entries []Entry) ([]*Entry, error) {
 	key, err := s.known(ctx)
 	if err != nil || key == nil || len(entries) == 0 {
@@ -302,8 +302,8 @@ func erasedEntry(scope, address, since string) Entry {
 	return e
 }
 
-// withoutErased returns the entries that are not about persons who were erased in their scope: those would
-// store the address again.
+// withoutErased returns the entries that are not about people who were erased in their scope. Such entries
+// would store the address again.
 func (s *digests) withoutErased(ctx context.Context, entries []Entry) ([]Entry, error) {
 	found, err := s.erasedOf(ctx, entries)
 	if err != nil {

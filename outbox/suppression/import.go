@@ -22,7 +22,7 @@ import (
 
 const (
 	importBatch = 2000               // lines that are added with one round trip
-	importKept  = 7 * 24 * time.Hour // lifetime of the result of an import
+	importKept  = 7 * 24 * time.Hour // lifetime of an import's result
 	importSaved = time.Second        // interval between two saves of the progress
 	importDead  = time.Minute        // without progress for this time, the process of an import has ended
 	badShown    = 100                // bad lines that are reported with their error
@@ -31,8 +31,8 @@ const (
 )
 
 // Import adds the entries of a CSV file while it reads the file, and returns the result. o has the values for
-// fields that lines omit. bound is the account that the caller is confined to: lines about others are bad
-// ones. [Store.Progress] returns the progress under o.ID, while the import runs and for a week.
+// fields that lines omit. Lines about accounts other than bound are errors, if the caller is confined to it.
+// [Store.Progress] returns the progress under o.ID, while the import runs and for a week.
 //
 // An interrupted import has to be repeated from the beginning, which does no harm. It is interrupted with an
 // error when the file breaks off, or Redis is unreachable for more than 20 seconds. If its process dies, its

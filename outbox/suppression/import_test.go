@@ -467,7 +467,7 @@ func TestPagesHaveEachEntryOnce(t *testing.T) {
 	}
 }
 
-// FuzzImport: whatever a file holds, each line is added or told to be bad, and an export of what was added
+// FuzzImport: whatever a file holds, each line is added or reported as bad, and an export of the added lines
 // adds nothing.
 func FuzzImport(f *testing.F) {
 	for _, seed := range []string{

@@ -22,7 +22,7 @@ import (
 // Page is a part of a list.
 type Page struct {
 	Entries []Entry
-	Next    string // cursor of the next page; empty: this was the last
+	Next    string // cursor of the next page; empty on the last
 }
 
 // lookedGroups bounds the work of one page: a thirty-second of all entries. Only a search by domain
@@ -115,7 +115,7 @@ func (s *Store) Walk(ctx context.Context, f Filter, fn func(Entry) error) error 
 }
 
 // Find returns all entries of an address and of its domain, in all scopes, with their evidence, the strongest
-// first. It includes expired ones that are not swept yet. It shows why an address is not mailed.
+// first. It includes expired ones that are not swept yet. It shows why an address gets no mail.
 func (s *Store) Find(ctx context.Context, address string) ([]Entry, error) {
 	f, err := Filter{Address: address}.normal()
 	if err != nil {
@@ -137,9 +137,9 @@ func (s *Store) Find(ctx context.Context, address string) ([]Entry, error) {
 // Filter selects entries. The zero value selects all.
 type Filter struct {
 	Account  string // entries of this account, and of its lists
-	List     string // entries of this list: that of Account, or without Account the lists of this id of all
+	List     string // entries of Account's list, or without Account all lists with this id
 	Instance bool   // entries of the whole instance; Account and List are empty then
-	Reason   Reason // empty: every reason
+	Reason   Reason // empty for every reason
 	Address  string // entries of exactly this address, in any form
 	// entries of this domain and of its addresses. It has no index and is found by reading: see [Store.List]
 	Domain string
@@ -230,7 +230,7 @@ func (f Filter) matches(r *row) bool {
 // position is the place where a list continues: in a group of a shard, after a row.
 type position struct {
 	shard, group int
-	after        string // order of the last row returned; empty: none of this group
+	after        string // order of the last row returned, empty before the group's first
 }
 
 func (p position) String() string {
@@ -238,7 +238,7 @@ func (p position) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// parsePosition parses a cursor; an empty one is the beginning.
+// parsePosition parses a cursor; an empty cursor is the beginning.
 func parsePosition(cursor string) (p position, err error) {
 	if cursor == "" {
 		return p, nil
@@ -282,7 +282,7 @@ type cursor struct {
 	f      Filter
 	marked [shards][]byte // a bit for each group, the highest of a byte first, as SETBIT writes them
 	at     position       // where to continue
-	ahead  int            // groups to read at once
+	ahead  int            // groups to read together
 	looked int            // groups read
 }
 
@@ -438,7 +438,7 @@ func (s *Store) rows(ctx context.Context, read []bucketRead) ([]row, error) {
 	for i, at := range named {
 		rows[at].scope, rows[at].subject = parseName(names[i].Val())
 	}
-	// removed meanwhile
+	// removed since
 	return slices.DeleteFunc(rows, func(r row) bool { return isDigest(r.subject) || r.subject == "" }), nil
 }
 

@@ -92,7 +92,7 @@ func checkVersions(t *testing.T, b *bench) {
 	}
 }
 
-// TestNoLookForMany bounds the keys of a script: those of ten addresses, each in a domain of its own.
+// TestNoLookForMany bounds the keys of a script: ten addresses' keys, each in its own domain.
 func TestNoLookForMany(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -111,8 +111,7 @@ func TestNoLookForMany(t *testing.T) {
 	}
 }
 
-// TestNoLookOnACluster: a script has the keys of one slot there, so that nothing is to be known from a
-// version either.
+// TestNoLookOnACluster: a script has only one slot's keys there, so a version shows nothing either.
 func TestNoLookOnACluster(t *testing.T) {
 	t.Parallel()
 	b := on(t, testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL()}),

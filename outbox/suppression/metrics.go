@@ -42,7 +42,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// imported counts entries of a provider's list: new ones, known ones, and those that are no addresses.
+// imported counts entries of a provider's list: new ones, known ones, and entries that aren't addresses.
 func (m *metrics) imported(added, known, failed int) {
 	for result, n := range map[string]int{"added": added, "known": known, "failed": failed} {
 		m.lists.WithLabelValues(result).Add(float64(n))

@@ -20,8 +20,8 @@ import (
 	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
-// Providers imports the suppression lists of the providers that gateways speak to by API. It reads page by
-// page in the background, in one process at a time. If that dies, another one goes on at the same page.
+// Providers imports the suppression lists of the providers that gateways use by API. It reads page by page in
+// the background, in one process at a time. If the process dies, another one continues at the same page.
 //
 // It adds entries, and an entry that is there already may last longer. It never removes or shortens one.
 type Providers struct {
@@ -37,7 +37,7 @@ type ProvidersOptions struct {
 	Gateway func(ctx context.Context, id string) (api.GatewayType, apisend.Target, error)
 	// List reads a page of the list; apiadmin.Client.Suppressions
 	List func(ctx context.Context, t apisend.Target, cursor string) (apiadmin.SuppressionPage, error)
-	// Every is the interval of looking for imports that another process began; zero: 5 seconds
+	// Every is the interval of looking for imports that another process began. Defaults to 5 seconds
 	Every time.Duration
 }
 
@@ -51,7 +51,7 @@ const (
 	providerBusy  = time.Minute      // wait for a gateway that is busy
 	providerTries = 6                // failures of one page until the import has failed
 	providerAgain = 10 * time.Second // before the second try; then twice as long each time
-	providerMost  = 2_000_000        // entries of a list: a longer one is a list without an end
+	providerMost  = 2_000_000        // entries of a list: a longer list is a list without an end
 	providerPages = 100_000          // the same
 )
 
@@ -65,8 +65,8 @@ func NewProviders(s *Store, o ProvidersOptions) *Providers {
 // SourceOf returns the source of entries that come from the provider of a gateway.
 func SourceOf(gateway string) string { return "provider:" + gateway }
 
-// Start starts an import, unless one is running, and returns its progress. Mailjet and other types whose list
-// can't be read are Invalid.
+// Start starts an import, unless one is running, and returns its progress. It returns Invalid for Mailjet and
+// other types whose list can't be read.
 func (p *Providers) Start(ctx context.Context, gateway string, o api.ProviderImportStart) (api.ProviderImport,
 	error) {
 	kind, _, err := p.o.Gateway(ctx, gateway)
@@ -107,7 +107,7 @@ func (p *Providers) Progress(ctx context.Context, gateway string) (api.ProviderI
 
 // Run runs the imports until ctx ends. Then it returns nil.
 func (p *Providers) Run(ctx context.Context) error {
-	defer func() { _ = p.owner.Release(ctx) }() // so that another process can go on at once
+	defer func() { _ = p.owner.Release(ctx) }() // so that another process can continue immediately
 	tick := time.NewTicker(p.o.Every)
 	defer tick.Stop()
 	for {
@@ -156,7 +156,7 @@ func (p *Providers) round(ctx context.Context) (worked bool, err error) {
 	return worked, nil
 }
 
-// step reads one page of an import. Its error is one of Redis; those of the provider are in the state.
+// step reads one page of an import. It returns only Redis errors; the provider's errors are in the state.
 func (p *Providers) step(ctx context.Context, state *providerState) error {
 	page, err := p.read(ctx, state)
 	if err == nil {
@@ -236,7 +236,7 @@ func (p *Providers) end(state *providerState, how, why string) {
 		slog.String("error", why))
 }
 
-// reasonsOf are the reasons of entries, by those of providers.
+// reasonsOf are the entries' reasons, by the provider's.
 var reasonsOf = map[provider.Reason]Reason{provider.ReasonBounced: HardBounce,
 	provider.ReasonSpam: SpamReport, provider.ReasonUnsubscribed: Unsubscribe}
 

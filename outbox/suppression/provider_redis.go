@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-const providerKept = 90 * 24 * time.Hour // lifetime of the result of an import from a provider
+const providerKept = 90 * 24 * time.Hour // lifetime of a provider import's result
 
 func providerOwnerKey() string { return redisdb.Key(0, "suppression", "provider", "owner") }
 
@@ -28,8 +28,8 @@ func providerKey(gateway string) string {
 	return redisdb.Key(0, "suppression", "provider", "import", gateway)
 }
 
-// providerSeenKey has the digests of the addresses on a provider's list, 8 bytes each: those of the import
-// that runs, or of the last that was complete.
+// providerSeenKey has the digests of the addresses on a provider's list, 8 bytes each: from the running
+// import, or from the last complete one.
 func providerSeenKey(gateway, which string) string {
 	return redisdb.Key(0, "suppression", "provider", which, gateway)
 }
@@ -37,8 +37,8 @@ func providerSeenKey(gateway, which string) string {
 // providerState is an import as it is stored.
 type providerState struct {
 	api.ProviderImport
-	Cursor string    `json:"cursor,omitempty"` // of the page to read
-	Next   time.Time `json:"next,omitzero"`    // not before; zero: now
+	Cursor string    `json:"cursor,omitempty"` // the page to read
+	Next   time.Time `json:"next,omitzero"`    // not before; zero means now
 	Tries  int       `json:"tries,omitempty"`  // failures of this page
 	Pages  int       `json:"pages,omitempty"`  // read so far
 
@@ -119,7 +119,7 @@ func (p *Providers) see(ctx context.Context, state *providerState, entries []Ent
 	if len(entries) == 0 {
 		return nil
 	}
-	secret, err := p.s.secret(ctx) // nobody without it can tell whose digest one is
+	secret, err := p.s.secret(ctx) // without it no one can tell whose digest a hash is
 	if err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func TestImportOfAProvidersList(t *testing.T) {
 	}
 }
 
-// Another process goes on at the page where the first one was.
+// Another process continues at the page where the first one was.
 func TestImportOfAProvidersListAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

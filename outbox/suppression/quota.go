@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Room checks the quota of an account, if it has one: it asks count what is used and how much more is wanted,
+// Room checks an account's quota, if it has one. It calls count for the amount used and the amount wanted,
 // and returns the error if that has no room.
 type Room func(ctx context.Context, account string, count func() (used, more int, err error)) error
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The value of a field has these parts for each reason: its letter; its creation and expiry (nothing: never),
-// as eight hexadecimal digits of Unix seconds each; "+" if it has evidence and "," if not; the source. The
-// reasons are separated by ";", as in
+// The value of a field has these parts for each reason: its letter; its creation and expiry (nothing means
+// never), as eight hexadecimal digits of Unix seconds each; "+" if it has evidence, otherwise ","; the
+// source. The reasons are separated by ";", as in
 //
 //	u6920f0a0,unsubscribe;h6920f0a06922f0a0+smtp
 
@@ -27,7 +27,7 @@ func end(at time.Time) string {
 type record struct {
 	reason   Reason
 	created  uint32
-	expires  uint32 // 0: never
+	expires  uint32 // 0 means never
 	evidence bool
 	source   string
 }
@@ -87,8 +87,8 @@ func (r record) entry(scope, subject string) Entry {
 	return e
 }
 
-// evidence packs the evidence of an entry, a line for each: the message, the reply, and of who asked the IP
-// address and the user agent. Empty lines at the end are left out. It is empty without evidence.
+// evidence packs an entry's evidence, a line for each: the message, the reply, and the client's IP address
+// and user agent. Empty lines at the end are left out. It is empty without evidence.
 func (e *Entry) evidence() string {
 	text := strings.Join([]string{e.MessageID, e.Response, e.RemoteAddress, e.UserAgent}, "\n")
 	return strings.TrimRight(text, "\n")

@@ -28,9 +28,9 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 	return err == nil, err
 }
 
-// Confirmed counts a mail that says of e.Address what e.Reason says, and reports whether mails about two
-// messages of the account say so. One alone proves little: whoever has the message can write it. A message
-// counts once, for confirmWindow. e.Account and e.MessageID are required; other fields are ignored.
+// Confirmed counts an email that reports e.Reason for e.Address. It reports whether emails about two messages
+// of the account agree. One alone proves little: anyone who has the message can write it. A message counts
+// once, for confirmWindow. e.Account and e.MessageID are required; other fields are ignored.
 func (s *Store) Confirmed(ctx context.Context, e Entry, now time.Time) (bool, error) {
 	e.List, e.Expires = "", time.Time{}
 	e, wrong := e.Normal("", now)
@@ -61,7 +61,7 @@ func (s *Store) count(ctx context.Context, e Entry, wrong []fault.Field, now tim
 	return n >= enough, nil
 }
 
-// Mails about confirmBy messages within confirmWindow confirm each other: a monthly letter gets there.
+// Emails about confirmBy messages within confirmWindow confirm each other: a monthly newsletter suffices.
 const (
 	confirmBy     = 2
 	confirmWindow = 90 * 24 * time.Hour

@@ -18,23 +18,24 @@ type Options struct {
 	// they hold for the account whose mail caused them, because an account can cause them as it likes.
 	Instance bool
 
-	// messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
+	// messages given up for a temporary reason until an address is suppressed; defaults to 5; negative means
+	// never
 	SoftBounces     int
-	SoftWindow      time.Duration // in which soft bounces are counted; zero: 7 days
-	SoftExpiry      time.Duration // of an entry that soft bounces made; zero: 14 days
-	HardExpiry      time.Duration // of a hard bounce; zero: never
-	ComplaintExpiry time.Duration // of a complaint; zero: never
+	SoftWindow      time.Duration // in which soft bounces are counted; defaults to 7 days
+	SoftExpiry      time.Duration // expiry of an entry that soft bounces made; defaults to 14 days
+	HardExpiry      time.Duration // expiry of a hard bounce; zero means never
+	ComplaintExpiry time.Duration // expiry of a complaint; zero means never
 
-	// The quotas of an account: of its entries, which requests add (bounces, complaints and unsubscribes always
-	// are), and of the bytes of one import. Nil: none.
+	// The quotas of an account, or nil. Room is for entries that requests add (bounces, complaints and
+	// unsubscribes always have room), ImportRoom for the bytes of one import.
 	Room, ImportRoom Room
 
-	// Ring seals the key that hides erased addresses ([Persons.Erase]). Nil: nobody can be erased.
+	// Ring seals the key that hides erased addresses. If nil, no one can be erased.
 	Ring *seal.Ring
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 // Defaults of Options.
@@ -76,8 +77,8 @@ func New(db *redisdb.DB, o Options) (*Store, error) {
 }
 
 // WithDefaults returns a bounce or complaint with the scope and the expiry of the settings. With
-// Options.Instance the account is removed. An entry without an expiry gets that of its reason. Other
-// entries are returned as they are.
+// Options.Instance the account is removed. An entry without an expiry gets its reason's. Other entries are
+// returned as they are.
 func (s *Store) WithDefaults(e Entry) Entry {
 	expiry := s.opts.HardExpiry
 	switch e.Reason {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	checkedAtOnce = 100 // templates loaded at once while checking the users of a changed one
+	checkedAtOnce = 100 // templates loaded together while checking the users of a changed one
 	maxNamed      = 10  // templates that an error names
 )
 
@@ -115,7 +115,7 @@ func (c *catalog) names(ids []string) string {
 	return text
 }
 
-// verify checks an entry in all variants by locale that it and its partials have. It reports each fault once.
+// verify checks an entry in all variants by locale that it and its partials have. It reports each error once.
 func (l *library) verify(ctx context.Context, e *entry) ([]fault.Field, error) {
 	reach := l.closure(e)
 	locales := map[string]bool{"": true}

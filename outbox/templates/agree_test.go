@@ -195,7 +195,7 @@ func TestChangesAtTheSameTimeAgree(t *testing.T) {
 				for {
 					err := try([]bundle{b, other}[i%2])
 					if fault.CodeOf(err) != "TemplateChanged" {
-						return // done, or refused for good
+						return // done, or refused permanently
 					}
 				}
 			})

@@ -49,8 +49,8 @@ func newCatalog(version string, all []*entry) *catalog {
 	return c
 }
 
-// load reads all entries. Callers with the same version share one load: what is read after the version is at
-// least as new.
+// load reads all entries. Callers with the same version share one load: entries that are read after the
+// version are at least as new.
 func (t *Templates) load(ctx context.Context) (*catalog, error) {
 	version, err := t.store.Version(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *catalog) count(account string) (n int) {
 	return n
 }
 
-// partial returns the partial of an account, or a common one (empty account), by name; nil: none.
+// partial returns an account's partial by name, or a common one (empty account), or nil.
 func (c *catalog) partial(account, name string) *entry {
 	if own := c.partials[owned{account, name}]; own != nil {
 		return own

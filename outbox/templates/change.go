@@ -24,16 +24,15 @@ const (
 
 // edited is a change of a template.
 type edited struct {
-	old      *entry // nil: the template is new
+	old      *entry // nil if the template is new
 	next     record
-	content  *definition // nil: the content stays
-	restored int         // the version it is restored from; 0: none
+	content  *definition // nil if the content stays
+	restored int         // the version it is restored from; 0 if none
 }
 
-// Create stores a new template, partial or layout. A caller bound to an account creates for that account. All
-// faults are returned at once: Invalid for invalid fields; Unprocessable with code TemplateFault if only the
-// template language is at fault. A used id, or a used name of a partial, is a Conflict with code
-// TemplateExists.
+// Create stores a new template, partial or layout. A caller bound to an account creates for that account. It
+// returns all errors together: Invalid for invalid fields; Unprocessable with code TemplateFault if only the
+// template language is wrong. A used id, or a used name of a partial, is a Conflict with code TemplateExists.
 func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated,
 	error) {
 	made := record{Account: bound, Name: req.Name, Description: req.Description,
@@ -74,9 +73,9 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 		Version: stored.Version}, nil
 }
 
-// Update changes the fields of the patch. A change of content makes a new version; equal content does not.
-// The errors are those of Create, and two more. If the patch's version is not the current one: Conflict, code
-// TemplateChanged. If the change would break templates that use this one: Conflict, code TemplateInUse.
+// Update changes the fields of the patch. A change of content makes a new version; equal content does not. It
+// returns the same errors as Create, and two more: Conflict with code TemplateChanged if the patch's version
+// is not the current one, and with code TemplateInUse if the change would break templates that use this one.
 func (t *Templates) Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated,
 	error) {
 	return t.edit(ctx, bound, id, p.Version, func(e *entry, d *definition) (edited, error) {
@@ -138,8 +137,8 @@ func (t *Templates) edit(ctx context.Context, bound, id string, version int,
 var errOutdated = fault.New(fault.Conflict, "TemplateChanged",
 	"Templates are being changed by others; try again")
 
-// change stores the result of edit for the current templates. If others change a template meanwhile, it calls
-// edit again.
+// change stores the result of edit for the current templates. If others change a template in between, it
+// calls edit again.
 func (t *Templates) change(ctx context.Context, id string, edit func(*catalog, *entry) (edited, error)) (
 	record, error) {
 	if err := t.turn.Take(ctx); err != nil {
@@ -275,7 +274,7 @@ func (t *Templates) versionOf(ctx context.Context, e *entry, number int) (*defin
 		return nil, noVersion(e.ID, number)
 	}
 	d, err := t.definition(ctx, e.ID, number)
-	if err == nil && d == nil { // it was deleted meanwhile
+	if err == nil && d == nil { // it has been deleted since
 		err = noVersion(e.ID, number)
 	}
 	return d, err

@@ -29,10 +29,10 @@ var (
 	localePattern  = regexp.MustCompile(`^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8}){0,4}$`)
 )
 
-// faults collects the faults of a request.
+// faults collects the errors of a request.
 type faults struct{ fault.Fields }
 
-// checkHead reports faults of a template's name, id and other head fields.
+// checkHead reports errors in a template's name, id and other head fields.
 func checkHead(r *record) fault.Fields {
 	var f faults
 	f.line("name", r.Name, 256)
@@ -81,10 +81,10 @@ func legible(text []byte) []byte {
 	return []byte(unescapes.Replace(string(text)))
 }
 
-// unescapes skips an escaped backslash: what follows it is no escape.
+// unescapes skips an escaped backslash: what follows it isn't an escape.
 var unescapes = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// checkDefinition reports faults of a definition before it is parsed as a template.
+// checkDefinition reports errors in a definition before it is parsed as a template.
 func checkDefinition(kind string, d *definition) fault.Fields {
 	var f faults
 	switch d.Format {

@@ -4,16 +4,16 @@
 // renders.
 //
 // It promises:
-//   - What is stored can be rendered. A template is refused if it has a syntax error, names a missing partial
-//     or layout, or includes itself, in any of its variants by locale. All faults are returned at once, each
+//   - A stored template can be rendered. It is refused if it has a syntax error, names a missing partial or
+//     layout, or includes itself, in any of its variants by locale. All errors are returned together, each
 //     with the path of its field.
-//   - It stays so. A change or deletion that would break other records is refused and names them, also during
-//     concurrent changes: a change is stored only if no template was changed since it was checked.
+//   - It stays so. A change or deletion that would break other records is refused and names them. That
+//     includes concurrent changes: a change is stored only if no template was changed since it was checked.
 //   - Each change of content is a new version. The last 20 are kept, fewer if they are large (4 MB together),
 //     and any can be restored.
 //   - [Templates.Template] returns a template with all that it can reach and nothing else, without asking
-//     Redis. This process sees a change at once, the others within about a second; all see a new template at
-//     once.
+//     Redis. This process sees a change immediately, the others within about a second; all see a new template
+//     immediately.
 //   - An account's own partials come before common ones. Common templates find only common partials, so no
 //     account can change the mail of another.
 //   - A caller bound to an account sees its own and the common templates, changes only its own, and does not

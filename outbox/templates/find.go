@@ -18,13 +18,14 @@ type Template struct {
 
 // prepared is the cache of a template in use.
 type prepared struct {
-	reach     []*entry            // what it can reach; itself first
+	reach     []*entry            // the entries it can reach; itself first
 	byVariant map[string]Template // by the selected variants
 }
 
 // Template returns a template that an account may use, in its variant for a locale, with everything that
-// rendering needs. The result is at most about a second old and usually needs no round trip. Unknown:
-// NotFound, code TemplateNotFound. A partial or layout is not a mail: Unprocessable, code TemplateFault.
+// rendering needs. The result is at most about a second old and usually needs no round trip. It returns
+// NotFound, code TemplateNotFound, for an unknown template, and Unprocessable, code TemplateFault, for a
+// partial or layout.
 func (t *Templates) Template(ctx context.Context, account, id, locale string) (Template, error) {
 	for range tries {
 		c, e, err := t.find(ctx, account, id)

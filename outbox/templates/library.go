@@ -19,7 +19,7 @@ type library struct {
 	escapedOnly bool
 }
 
-// definition reads the content of a version; nil: not kept.
+// definition reads the content of a version, or nil if it is not kept.
 func (t *Templates) definition(ctx context.Context, id string, version int) (*definition, error) {
 	got, err := t.definitions(ctx, []records.Field{{ID: id, Name: strconv.Itoa(version)}})
 	if err != nil {
@@ -28,7 +28,7 @@ func (t *Templates) definition(ctx context.Context, id string, version int) (*de
 	return got[0], nil
 }
 
-// definitions reads the contents of versions in one round trip; nil: not kept.
+// definitions reads the contents of versions in one round trip, with nil for contents that aren't kept.
 func (t *Templates) definitions(ctx context.Context, of []records.Field) ([]*definition, error) {
 	texts, err := t.store.State(ctx, of)
 	if err != nil {
@@ -83,7 +83,7 @@ func (t *Templates) library(ctx context.Context, c *catalog, known map[string]*d
 type assembled struct {
 	source  render.Source
 	options render.Options
-	locale  string // of the variant; empty: the content itself
+	locale  string // the variant's; empty for the content itself
 }
 
 // assemble assembles an entry for a locale. A layout or partial is assembled like a template.

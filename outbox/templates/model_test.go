@@ -16,9 +16,8 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// TestWhateverIsDoneIsInOrder has two processes do anything to a few templates, and looks after each step:
-// what is stored can be read, what a process remembers is what is stored, and nothing was refused but for a
-// reason.
+// TestWhateverIsDoneIsInOrder has two processes do anything to a few templates, and looks after each step.
+// What is stored can be read, a process remembers what is stored, and nothing was refused without a reason.
 func TestWhateverIsDoneIsInOrder(t *testing.T) {
 	b := setup(t)
 	both := []bundle{b, process(t, b.url)}

@@ -54,7 +54,7 @@ func (t *Templates) Preview(ctx context.Context, bound, id string, req api.Templ
 	return p, err
 }
 
-// Try is Preview for a template that is not stored. Its faults are those of Create.
+// Try is Preview for a template that is not stored. It returns the same errors as Create.
 func (t *Templates) Try(ctx context.Context, bound string, req api.TemplateTrial) (api.TemplatePreview,
 	error) {
 	account, err := senderFor(bound, req.Account, "")
@@ -188,7 +188,7 @@ func previewed(read *render.Template, mail render.Mail, locale string) api.Templ
 	return p
 }
 
-// zoneOf finds a time zone by its name; empty: UTC.
+// zoneOf finds a time zone by its name; an empty name is UTC.
 func zoneOf(name string) (*time.Location, error) {
 	zone, err := schedule.Zone(cmp.Or(name, "UTC"))
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 // Limits of the kept versions of a template.
 const (
 	keepVersions = 20
-	keepBytes    = 4 << 20 // in total; the current one is always kept
+	keepBytes    = 4 << 20 // in total; the current version is always kept
 )
 
 // definition is the content of a version.
@@ -38,12 +38,12 @@ type definition = api.TemplateDefinition
 // record is the data of a template without its content. The contents are in the record's state, by version,
 // so that every process can hold all records in memory.
 type record struct {
-	Account     string    `json:"account,omitempty"` // empty: every account may use it
+	Account     string    `json:"account,omitempty"` // if empty, every account may use it
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitempty"`
 	Kind        string    `json:"kind"`
 	Format      string    `json:"format"`
-	Locales     []string  `json:"locales,omitempty"` // of its variants, in the order of the alphabet
+	Locales     []string  `json:"locales,omitempty"` // its variants' locales, in alphabetical order
 	Layout      string    `json:"layout,omitempty"`
 	Uses        []string  `json:"uses,omitempty"`     // names of the partials in any part of any variant
 	Computed    bool      `json:"computed,omitempty"` // some partial name is computed: it may use any
@@ -55,7 +55,7 @@ type record struct {
 type version struct {
 	Number   int       `json:"number"`
 	Created  time.Time `json:"created"`
-	Size     int       `json:"size"`               // of its JSON, in bytes
+	Size     int       `json:"size"`               // bytes of its JSON
 	Restored int       `json:"restored,omitempty"` // the version it was restored from
 }
 

@@ -16,9 +16,9 @@ import (
 
 // Senders provides the sender data of previews. Package app makes it from accounts and settings.
 type Senders interface {
-	// Sender returns the name and address of an account; empty: the default account. Unknown: NotFound.
+	// Sender returns an account's name and address (empty means the default account), or NotFound.
 	Sender(ctx context.Context, account string) (render.Person, error)
-	// ServiceURL returns the public URL of this Postroom; empty: none.
+	// ServiceURL returns the public URL of this Postroom, or "".
 	ServiceURL() string
 }
 
@@ -26,12 +26,12 @@ type Senders interface {
 type Options struct {
 	Strict      bool             // default of templates: a missing variable is an error
 	EscapedOnly bool             // templates must not print unescaped values: {{{ }}} is refused
-	Max         int              // total of templates, partials and layouts; 0: 10,000
-	Now         func() time.Time // nil: the machine's clock
-	// Room checks the quota of an account, if it has one: it asks count what is used and how much more is
-	// wanted, and returns the error if that has no room. Nil: accounts have no quota.
+	Max         int              // total of templates, partials and layouts; defaults to 10,000
+	Now         func() time.Time // defaults to the machine's clock
+	// Room checks an account's quota, if it has one: it calls count for the amounts used and wanted, and returns
+	// the error if that has no room. If nil, accounts have no quota.
 	Room func(ctx context.Context, account string, count func() (used, more int, err error)) error
-	// InUse refuses to delete what something other than templates needs. Nil: nothing does.
+	// InUse refuses to delete what something other than templates needs. May be nil.
 	InUse records.InUse
 }
 
@@ -64,8 +64,8 @@ func New(db *redisdb.DB, senders Senders, o Options) (*Templates, error) {
 	}, nil
 }
 
-// List returns a page of templates by id, without their content. A caller bound to an account (empty: not
-// bound) gets those it may see.
+// List returns a page of templates by id, without their content. A caller bound to an account (empty if it
+// isn't) gets the templates that it may see.
 func (t *Templates) List(ctx context.Context, bound string, q api.TemplateQuery) (api.TemplatePage, error) {
 	c, err := t.fresh(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t *Templates) seen(ctx context.Context, bound, id string) (*entry, error) 
 	return e, err
 }
 
-// mayChange returns the fault if a caller bound to an account may not change an entry, or does not see it.
+// mayChange returns the error if a caller bound to an account may not change an entry, or does not see it.
 func mayChange(bound, id string, e *entry) error {
 	switch {
 	case e == nil || bound != "" && !e.Value.mayUse(bound):

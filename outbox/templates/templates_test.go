@@ -65,7 +65,7 @@ func (people) Sender(_ context.Context, account string) (render.Person, error) {
 
 func (people) ServiceURL() string { return "https://mail.example.com" }
 
-// html is a template of which only the html matters.
+// html is a template; only its html matters.
 func html(id, text string) api.TemplateRequest { return of("template", id, text) }
 
 func partial(name, text string) api.TemplateRequest { return of("partial", name, text) }
@@ -122,7 +122,7 @@ func refused(t *testing.T, what string, err error, kind fault.Kind, code string)
 	}
 }
 
-// fieldsOf lists the fields that an error names, with what it says of them.
+// fieldsOf lists the fields that an error names, with their errors.
 func fieldsOf(t *testing.T, err error) []string {
 	t.Helper()
 	f, ok := errors.AsType[*fault.Error](err)

@@ -23,18 +23,18 @@ const BootstrapID = "bootstrap"
 
 // Options are the settings of Access. The zero value works.
 type Options struct {
-	// Token is the bootstrap token from the configuration; it may do everything. Empty: there is none.
+	// Token is the bootstrap token from the configuration; it may do everything. Empty if there is none.
 	Token string
-	// MaxFailures is the number of wrong tokens that one address may present in a minute. Zero: 20.
+	// MaxFailures is the number of wrong tokens that one address may present in a minute. Defaults to 20.
 	MaxFailures int
-	// Requests returns how many requests a minute each token bound to an account may make, unless the token
-	// has a limit of its own; 0: any number. Nil: no account has a limit.
+	// Requests returns how many requests a minute each token bound to an account may make, unless the token has
+	// its own limit. 0 means any number. Nil means no account has a limit.
 	Requests func(ctx context.Context, account string) (int, error)
-	// People are the persons who log in with a name and a password. Nil: nobody does.
+	// People are the users who log in with a name and a password. Nil if no one does.
 	People *people.People
-	// SessionTTL is how long a session lasts at most, however much it is used. Zero: 7 days.
+	// SessionTTL is how long a session lasts at most, however much it is used. Defaults to 7 days.
 	SessionTTL time.Duration
-	// Logger gets refused attempts, and failures to store a token's use. Nil: nothing is logged.
+	// Logger gets refused attempts, and failures to store a token's use. Nil if nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -42,12 +42,12 @@ type Options struct {
 type Access struct {
 	store       store
 	log         *slog.Logger
-	bootstrap   []byte // SHA-256 of the bootstrap token; nil: there is none
+	bootstrap   []byte // SHA-256 of the bootstrap token; nil if there is none
 	secret      string // the bootstrap token itself, for proofs of sessions
 	maxFailures int
-	requests    func(ctx context.Context, account string) (int, error) // nil: no account has a limit
-	people      *people.People                                         // nil: there are none
-	life        time.Duration                                          // of a session, at most
+	requests    func(ctx context.Context, account string) (int, error) // nil means no account has a limit
+	people      *people.People                                         // nil if there are none
+	life        time.Duration                                          // maximum life of a session
 
 	tokens *redisdb.Cache[*token] // emptied when any token is deleted
 
@@ -102,7 +102,7 @@ func newSecret() string {
 	return hex.EncodeToString(b[:])
 }
 
-// secretHash returns the SHA-256 of the bytes of 64 hex digits. Any other text is no token: false.
+// secretHash returns the SHA-256 of the bytes of 64 hex digits, or false for any other text.
 func secretHash(presented string) (string, bool) {
 	if len(presented) != 2*sha256.Size {
 		return "", false

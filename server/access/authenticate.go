@@ -24,12 +24,12 @@ type RateExceeded struct {
 // Error returns the message for the client.
 func (e *RateExceeded) Error() string { return e.err.Error() }
 
-// Unwrap returns the fault, of kind Limited.
+// Unwrap returns the Limited error.
 func (e *RateExceeded) Unwrap() error { return e.err }
 
 // Authenticate returns what the bearer of a token may do. Its errors are Unauthorized (no token, unknown,
 // expired), Forbidden (used from an address outside its restrictions), Limited (*RateExceeded for the token's
-// own limit, a plain fault for an address that failed too often) and Unavailable (Redis is unreachable). Each
+// own limit, a plain error for an address that failed too often) and Unavailable (Redis is unreachable). Each
 // call counts as one request of the token's rate limit.
 func (a *Access) Authenticate(ctx context.Context, presented string, remote netip.Addr, now time.Time) (
 	*Grant, error) {
@@ -136,7 +136,7 @@ type source struct {
 
 func tokensFrom(remote netip.Addr) source { return source{network: network(remote)} }
 
-// blockedFor returns the time for which a source is still blocked; zero: it is not.
+// blockedFor returns the time for which a source is still blocked; zero if it is not.
 func (a *Access) blockedFor(from source, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,7 +181,7 @@ func network(addr netip.Addr) netip.Prefix {
 	}
 	p, err := addr.Prefix(bits)
 	if err != nil {
-		return netip.Prefix{} // no valid address: all of those share one counter
+		return netip.Prefix{} // all invalid addresses share one counter
 	}
 	return p
 }

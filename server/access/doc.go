@@ -1,10 +1,10 @@
 // Package access creates access tokens for programs and sessions for operators, and returns what the bearer
 // of one may do. The API, the pages and the SMTP inlet ask it.
 //
-// A token is 32 random bytes, written as 64 hex digits and shown once. Its record is stored under the SHA-256
-// of those bytes, which is also the token's id (as in EmailEngine, so its ids and ours agree). The bootstrap
-// token comes from the configuration and may do everything. It is compared in constant time and never stored,
-// not even as a hash.
+// A token is 32 random bytes, written as 64 hex digits and shown once. Its record is stored under their
+// SHA-256, which is also the token's id (as in EmailEngine, so its ids and ours agree). The bootstrap token
+// comes from the configuration and may do everything. It is compared in constant time and never stored, not
+// even as a hash.
 //
 // # Scopes
 //
@@ -28,17 +28,17 @@
 // # Promises
 //
 //   - Every process refuses a deleted token within a second. The sessions opened with it end too.
-//   - Authenticating a cached token costs no round trip to Redis, except one a second to notice deletions,
-//     one a minute for each token to store its use, and one a request if the token has a rate limit.
-//   - A token is replaced by another with the same rights ([Access.Rotate]), in one step: of two
-//     replacements at the same time one happens. The old one works on until the overlap is over.
-//   - Guessing is slowed down: after 20 wrong tokens a minute from one address (IPv6: one /64), further wrong
-//     ones from there are Limited until the minute is over.
-//   - Right tokens always work, so nobody behind the same proxy or NAT can lock their bearer out. What
-//     protects them is their length: 256 random bits, and 16 characters or more of the bootstrap token.
-//   - The record of a token or session has a code made with the instance's secret ([seal.Ring.MAC]). One that
-//     Postroom did not write, or that was changed in Redis, is refused and logged: who writes to Redis can
-//     delete tokens, and bring back deleted ones that were copied, but not make or widen one.
+//   - Authenticating a cached token costs no round trip to Redis, except for one a second to notice
+//     deletions, one a minute to store its use, and one a request if the token has a rate limit.
+//   - A token is replaced by another with the same rights ([Access.Rotate]), in one step: only one of two
+//     concurrent replacements happens. The old token keeps working until the overlap is over.
+//   - Guessing is slowed down: after 20 wrong tokens a minute from one address (IPv6: one /64), more wrong
+//     tokens from there are Limited until the minute is over.
+//   - Right tokens always work, so no one behind the same proxy or NAT can lock their bearer out. Their
+//     length protects them: 256 random bits, and 16 characters or more of the bootstrap token.
+//   - The record of a token or session has a code made with the instance's secret ([seal.Ring.MAC]). A record
+//     that Postroom did not write, or that was changed in Redis, is refused and logged. People who write to
+//     Redis can delete tokens, and bring back deleted tokens that were copied, but not make or widen one.
 //   - No token, cookie or hash of the bootstrap token is in Redis, in a log or in an error.
 //
 // The caller passes the address of a client, as package peers finds it. Access does not check that an

@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// find returns the token with this id, usually from a cache at most a second old; nil: there is none.
+// find returns the token with this id, usually from a cache at most a second old; nil if there is none.
 func (a *Access) find(ctx context.Context, id string, now time.Time) (*token, error) {
 	t, _, err := a.tokens.Get(ctx, id, now, func(ctx context.Context) (*token, bool, error) {
 		info, ok, err := a.store.load(ctx, id)

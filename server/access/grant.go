@@ -7,23 +7,23 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Grant is what the bearer of a token or session may do. Whoever serves a change checks ReadOnly.
+// Grant is what the bearer of a token or session may do. Code that serves a change checks ReadOnly.
 type Grant struct {
-	TokenID string      // id of the token; BootstrapID for the configured one; empty: it is a person
-	Person  string      // name of the person whose session it is; empty: it is a token, or a session of one
+	TokenID string      // id of the token; BootstrapID for the configured one; empty if it is a person
+	Person  string      // name of the person whose session it is; empty if it is a token, or a session of one
 	Name    string      // description of the token, or name of the person
-	Session string      // beginning of the session's hash; empty: the token itself was presented
-	Account string      // the only account it may see; empty: all of them
-	Scopes  []api.Scope // of the token; to be checked with Allows
-	Rate    *Rate       // state of the token's rate limit; nil: it has none
+	Session string      // beginning of the session's hash; empty if the token itself was presented
+	Account string      // the only account it may see; empty means all of them
+	Scopes  []api.Scope // the token's; check them with Allows
+	Rate    *Rate       // state of the token's rate limit; nil if it has none
 
-	Quota       *api.TokenQuota // how much may be handed in with it; nil: any amount
-	QuotaID     string          // by which that is counted
+	Quota       *api.TokenQuota // how much may be submitted with it; nil means any amount
+	QuotaID     string          // the id by which that is counted
 	KeyRequired bool            // its submits need an idempotency key
 
-	ReadOnly bool     // it may change nothing but what is the person's own
-	Accounts []string // of the person, one of which is Account; empty: the person is not bound
-	// SessionHash is the hash of the session's cookie; empty: the token itself was presented.
+	ReadOnly bool     // it may change only what is the person's own
+	Accounts []string // the person's, one of which is Account; empty if the person is not bound
+	// SessionHash is the hash of the session's cookie; empty if the token itself was presented.
 	SessionHash string
 }
 

@@ -12,16 +12,16 @@ import (
 	"github.com/postroom/postroom/server/people"
 )
 
-// Password is how a person proves to be that person.
+// Password is a person's proof of identity.
 type Password struct {
 	Name, Password string
-	Code           string // of the app, or a recovery code; empty: none was typed
+	Code           string // from the app, or a recovery code; empty if none was typed
 }
 
-// LoginPerson opens a session for the pages with a name and a password, and returns the value of the cookie
-// and what the session may do. It ends when the person is changed or deleted. Unlike a right token, a right
-// password is refused from an address that failed too often, because it costs memory and time to check; but
-// not if that person has logged in from there before. Errors are those of people.People.Login, and Limited.
+// LoginPerson opens a session for the pages with a name and a password, and returns the cookie's value and
+// the session's rights. It ends when the person is changed or deleted. Unlike a right token, a right password
+// is refused from an address that failed too often, because checking it is costly; but not if that person has
+// logged in from there before. It returns the same errors as people.People.Login, and Limited.
 func (a *Access) LoginPerson(ctx context.Context, p Password, by Client, now time.Time) (cookie string,
 	grant *Grant, err error) {
 	if a.people == nil {
@@ -45,8 +45,8 @@ func (a *Access) LoginPerson(ctx context.Context, p Password, by Client, now tim
 	return a.openFor(ctx, h, by, now)
 }
 
-// LoginExternal opens a session for who logged in at another issuer, and returns the value of the cookie and
-// what the session may do. Errors are those of people.People.LoginExternal.
+// LoginExternal opens a session for someone who logged in at another issuer, and returns the value of the
+// cookie and the session's rights. It returns the same errors as people.People.LoginExternal.
 func (a *Access) LoginExternal(ctx context.Context, x people.External, by Client, now time.Time) (
 	cookie string, grant *Grant, err error) {
 	h, err := a.people.LoginExternal(ctx, x, by.Addr, network(by.Addr), now)
@@ -71,7 +71,7 @@ func (a *Access) openFor(ctx context.Context, h *people.Holder, by Client, now t
 	return cookie, grant, nil
 }
 
-// personGrant returns what a session of a person may do; nil: the person is gone or was changed.
+// personGrant returns the rights of a person's session, or nil if the person is gone or was changed.
 func (a *Access) personGrant(ctx context.Context, s session, now time.Time) (*Grant, error) {
 	if a.people == nil {
 		return nil, nil

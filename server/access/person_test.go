@@ -18,7 +18,7 @@ import (
 
 const password = "correct horse battery"
 
-// withPeople is a process that knows persons, on a Redis of its own.
+// withPeople is a process that knows people, on its own Redis.
 func withPeople(t *testing.T, url string, o Options) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
@@ -275,8 +275,8 @@ func TestGuessesAtPasswordsAreLimitedByAddress(t *testing.T) {
 	}
 }
 
-// TestWrongLoginsOfOthersLockNobodyOut: of the network where a person has logged in before, as behind one
-// proxy; and wrong tokens don't count as wrong logins.
+// TestWrongLoginsOfOthersLockNobodyOut: not from a network where the person has logged in before, for example
+// behind one proxy; and wrong tokens don't count as wrong logins.
 func TestWrongLoginsOfOthersLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	b := withPeople(t, testredis.URL(t), Options{MaxFailures: 2})

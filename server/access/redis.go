@@ -108,7 +108,7 @@ func expireAt(info api.TokenInfo) string {
 	return strconv.FormatInt(info.Expires.Add(keepExpired).UnixMilli(), 10)
 }
 
-// load returns a token; false: there is none.
+// load returns a token, or false if there is none.
 func (s store) load(ctx context.Context, id string) (api.TokenInfo, bool, error) {
 	return s.readToken(id, s.client.HMGet(ctx, tokenKey(id), tokenFields...))
 }
@@ -182,7 +182,7 @@ var tokenFields = []string{"record", "used", "mac", "from"}
 // tokenName is the name that the code of a token's record is bound to.
 func tokenName(id string) string { return "token:" + id }
 
-// readToken returns a token; false: there is none. One that Postroom did not write has Refused.
+// readToken returns a token, or false if there is none. A token that Postroom did not write has Refused.
 func (s store) readToken(id string, row *redis.SliceCmd) (info api.TokenInfo, ok bool, err error) {
 	values, err := row.Result()
 	if err != nil {

@@ -17,10 +17,10 @@ const Overlap = 24 * time.Hour
 // maxOverlap is the longest overlap that may be asked for.
 const maxOverlap = 30 * 24 * time.Hour
 
-// Rotate replaces a token by a new one with the same rights, and returns that; it can't be read again. The
-// old one and its sessions work until the overlap is over, or until it expires by itself. Without
-// req.Expires the new one lives as long as the old one was made for. Unknown: NotFound. Replaced already,
-// expired, or changed meanwhile: Conflict.
+// Rotate replaces a token by a new one with the same rights, and returns it; it can't be read again. The old
+// token and its sessions work until the overlap is over, or until it expires. Without req.Expires the new
+// token lives as long as the old one was made for. It returns NotFound for an unknown token, and Conflict if
+// the token is replaced already, expired, or has changed since.
 func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, now time.Time) (
 	api.TokenCreated, error) {
 	overlap := Overlap
@@ -41,7 +41,7 @@ func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, n
 		return api.TokenCreated{}, err
 	}
 	now = now.UTC().Truncate(time.Millisecond)
-	old.LastUsed, old.LastUsedFrom, old.Access = nil, "", nil // beside the record
+	old.LastUsed, old.LastUsedFrom, old.Access = nil, "", nil // not in the record
 	next := old
 	secret := newSecret()
 	next.ID, _ = secretHash(secret)
@@ -91,7 +91,7 @@ func rotatable(t api.TokenInfo, now time.Time) error {
 	return nil
 }
 
-// loadProven returns a token and the code of its record; false: there is none.
+// loadProven returns a token and its record's code, or false if there is none.
 func (s store) loadProven(ctx context.Context, id string) (info api.TokenInfo, code string, ok bool,
 	err error) {
 	row := s.client.HMGet(ctx, tokenKey(id), tokenFields...)

@@ -5,7 +5,7 @@
 --   before: MAC of the old record as it was read   created: ms since 1970
 --   expire_at, old_expire_at: of the records, ms since 1970; expire_at may be +inf for never
 -- Result: 1, or 0 if the old token is gone or was changed since it was read.
--- Atomic so that of two rotations at the same time one happens, and no old token ends without its successor.
+-- Atomic so that only one of two concurrent rotations happens, and no old token ends without its successor.
 if redis.call('HGET', KEYS[1], 'mac') ~= before then
   return 0
 end

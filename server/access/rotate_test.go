@@ -75,9 +75,9 @@ func TestWhenARotatedTokenEnds(t *testing.T) {
 	day := 24 * time.Hour
 	for _, c := range []struct {
 		name      string
-		expires   time.Duration // of the old one; 0: never
+		expires   time.Duration // the old one's; 0 means never
 		req       api.TokenRotation
-		old, next time.Duration // until they end; 0: never
+		old, next time.Duration // until they end; 0 means never
 	}{
 		{"nothing is said", 0, api.TokenRotation{}, day, 0},
 		{"at once", 0, api.TokenRotation{Overlap: new(0)}, 0, 0},

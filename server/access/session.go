@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// SessionCookie returns the name of the cookie of a session. Over TLS no other host, and nobody who changes a
-// page without TLS, can set a cookie of that name (RFC 6265bis, section 4.1.3.2).
+// SessionCookie returns the name of a session's cookie. Over TLS no other host, and no one who changes a page
+// without TLS, can set a cookie of that name (RFC 6265bis, section 4.1.3.2).
 func SessionCookie(tls bool) string { return CookieName("postroom_session", tls) }
 
 // CookieName returns the name under which a cookie of a login is set.
@@ -27,14 +27,13 @@ func CookieName(name string, tls bool) string {
 // SessionTTL is the lifetime of an unused session.
 const SessionTTL = 12 * time.Hour
 
-// shownHash is how much of the hash of a cookie tells sessions apart in lists and the audit log. It opens
-// none.
+// shownHash is how much of a cookie's hash distinguishes sessions in lists and the audit log. It opens none.
 const shownHash = 12
 
-// maxAgent bounds what is kept of the name of a browser, in bytes.
+// maxAgent bounds the stored name of a browser, in bytes.
 const maxAgent = 200
 
-// Client is who logs in.
+// Client describes who logs in.
 type Client struct {
 	Addr  netip.Addr // invalid: it is not known
 	Agent string     // how its browser calls itself
@@ -43,9 +42,9 @@ type Client struct {
 // session is the record of a session: who opened it, when, and from where.
 type session struct {
 	Token   string `json:"token,omitempty"`
-	Proof   string `json:"proof,omitempty"` // of the bootstrap token, see Access.proof
+	Proof   string `json:"proof,omitempty"` // for the bootstrap token, see Access.proof
 	Person  string `json:"person,omitempty"`
-	Epoch   string `json:"epoch,omitempty"`   // of the person
+	Epoch   string `json:"epoch,omitempty"`   // the person's
 	Account string `json:"account,omitempty"` // that a person with accounts acts for
 	Created int64  `json:"created"`           // ms since 1970
 	Address string `json:"address,omitempty"`
@@ -56,8 +55,8 @@ type session struct {
 func (s session) ends(life time.Duration) time.Time { return time.UnixMilli(s.Created).Add(life) }
 
 // Login opens a session for the pages with an access token, and returns the value of the cookie. The session
-// has the rights of the token. It ends when the token is deleted, expires, or, in the configuration, is
-// changed. Errors are those of Authenticate.
+// has the token's rights. It ends when the token is deleted, expires, or, in the configuration, is changed.
+// It returns the same errors as Authenticate.
 func (a *Access) Login(ctx context.Context, presented string, by Client, now time.Time) (cookie string,
 	err error) {
 	grant, err := a.Authenticate(ctx, presented, by.Addr, now)
@@ -82,9 +81,9 @@ func (a *Access) open(ctx context.Context, cookie string, s session, by Client, 
 	return a.store.putSession(ctx, hash, s, now.Add(-a.life))
 }
 
-// Session returns what the bearer of a cookie from Login may do, and extends the session by SessionTTL.
-// Unauthorized: there is no such session, it has ended, or its token or person is gone or changed. The other
-// errors are those of Authenticate.
+// Session returns what the bearer of a cookie from Login may do, and extends the session by SessionTTL. It
+// returns Unauthorized if there is no such session, if it has ended, or if its token or person is gone or
+// changed. Its other errors are the same as Authenticate's.
 func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*Grant,
 	error) {
 	hash, ok := secretHash(cookie)
@@ -116,7 +115,7 @@ func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, 
 	return grant, nil
 }
 
-// grant returns what a session may do; nil: it has ended.
+// grant returns what a session may do; nil if it has ended.
 func (a *Access) grant(ctx context.Context, s session, cookie string, remote netip.Addr,
 	now time.Time) (*Grant,
 	error) {
@@ -133,7 +132,7 @@ func (a *Access) grant(ctx context.Context, s session, cookie string, remote net
 	return a.admit(ctx, t, remote, now)
 }
 
-// sessionToken returns the token that opened a session; nil: it is gone.
+// sessionToken returns the token that opened a session; nil if it is gone.
 func (a *Access) sessionToken(ctx context.Context, s session, cookie string, now time.Time) (*token, error) {
 	if s.Token != BootstrapID {
 		return a.find(ctx, s.Token, now)
@@ -164,12 +163,12 @@ func (a *Access) Logout(ctx context.Context, cookie string) error {
 }
 
 const (
-	maxSessions = 1000 // of a list
+	maxSessions = 1000 // in a list
 	sessionPage = 500  // that are read at a time
 )
 
-// Sessions lists the sessions that have not ended, newest first, 1000 at most. person limits it to those of a
-// person; empty: all. current is who asks.
+// Sessions lists the sessions that have not ended, newest first, 1000 at most. person limits it to one
+// person's; empty means all. current is the caller's.
 func (a *Access) Sessions(ctx context.Context, person string, current *Grant,
 	now time.Time) ([]api.SessionInfo,
 	error) {
@@ -187,8 +186,8 @@ func (a *Access) Sessions(ctx context.Context, person string, current *Grant,
 	return all, err
 }
 
-// alive reports whether a session would be let in. Whether the token of the configuration is still the one
-// that opened it only its cookie can tell.
+// alive reports whether a session would be let in. Only its cookie can show whether the configured token is
+// still the one that opened it.
 func (a *Access) alive(ctx context.Context, s session, now time.Time) (bool, error) {
 	switch {
 	case !now.Before(s.ends(a.life)):
@@ -219,7 +218,7 @@ func (l listed) info(life time.Duration, current *Grant, now time.Time) api.Sess
 }
 
 // EndSession ends a session by its id, and reports whether there was one. person limits it to the sessions of
-// a person; empty: any.
+// a person; empty means any.
 func (a *Access) EndSession(ctx context.Context, id, person string) (bool, error) {
 	if len(id) != shownHash {
 		return false, nil

@@ -40,8 +40,8 @@ func (s store) putSession(ctx context.Context, hash string, v session, oldest ti
 	return nil
 }
 
-// useSession returns a session and restarts its time, in one step. False: there is none. errForged: Postroom
-// did not write it. A code made under an older secret is replaced.
+// useSession returns a session and restarts its time, in one step. It returns false if there is none, and
+// errForged if Postroom did not write it. A code made under an older secret is replaced.
 func (s store) useSession(ctx context.Context, hash string) (session, bool, error) {
 	stored, err := s.client.GetEx(ctx, sessionKey(hash), SessionTTL).Result()
 	switch {
@@ -92,8 +92,8 @@ type listed struct {
 	left time.Duration // until it ends unless it is used
 }
 
-// eachSession calls do for the sessions, the newest first, until it returns false or an error. Those that
-// have ended are removed from the list.
+// eachSession calls do for the sessions, newest first, until it returns false or an error. It removes ended
+// sessions from the list.
 func (s store) eachSession(ctx context.Context, do func(listed) (bool, error)) error {
 	for from := 0; ; {
 		hashes, err := s.client.ZRevRange(ctx, sessionsKey(), int64(from), int64(from+sessionPage-1)).Result()
@@ -121,7 +121,7 @@ func (s store) eachSession(ctx context.Context, do func(listed) (bool, error)) e
 	}
 }
 
-// readSessions returns sessions, and the hashes of those that have ended.
+// readSessions returns sessions, and the hashes of ended ones.
 func (s store) readSessions(ctx context.Context, hashes []string) (found []listed, ended []any, err error) {
 	pipe := s.client.Pipeline()
 	values, left := make([]*redis.StringCmd, len(hashes)), make([]*redis.DurationCmd, len(hashes))
@@ -137,7 +137,7 @@ func (s store) readSessions(ctx context.Context, hashes []string) (found []liste
 			continue
 		}
 		v, err := s.readSession(hash, values[i].Val())
-		if err == nil { // a forged one is no session
+		if err == nil { // a forged one isn't a session
 			found = append(found, listed{v, hash, left[i].Val()})
 		}
 	}

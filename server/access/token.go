@@ -17,7 +17,7 @@ import (
 // token is a stored token, prepared for authentication.
 type token struct {
 	info       api.TokenInfo
-	addresses  []netip.Prefix // that may use it; nil: any
+	addresses  []netip.Prefix // that may use it; nil means any
 	usedMinute atomic.Int64   // last stored use, in minutes since 1970
 }
 
@@ -36,7 +36,7 @@ func (t *token) allowsAddress(remote netip.Addr) bool {
 	return slices.ContainsFunc(t.addresses, func(p netip.Prefix) bool { return p.Contains(remote) })
 }
 
-// rateLimit returns the limit of a token: its own, else that of the account it is bound to; nil: none.
+// rateLimit returns a token's limit, else the limit of the account it is bound to, or nil.
 func (a *Access) rateLimit(ctx context.Context, t *token) (*api.RateLimit, error) {
 	if r := t.info.Restrictions; r != nil && r.RateLimit != nil {
 		return r.RateLimit, nil
@@ -75,7 +75,7 @@ func (a *Access) Create(ctx context.Context, req api.TokenRequest, now time.Time
 	return api.TokenCreated{Token: secret, ID: id}, nil
 }
 
-// Get returns the record of a token. Unknown: NotFound.
+// Get returns the record of a token, or NotFound.
 func (a *Access) Get(ctx context.Context, id string) (api.TokenInfo, error) {
 	info, ok, err := a.store.load(ctx, id)
 	switch {

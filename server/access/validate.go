@@ -74,8 +74,8 @@ func wrongRestrictions(r api.Restrictions) (wrong fault.Fields) {
 	return wrong
 }
 
-// parsePrefix parses a range in CIDR notation or a single address. An IPv4 address in the form of IPv6
-// (::ffff:10.0.0.1) is parsed as IPv4, because remote addresses are compared in that form.
+// parsePrefix parses a range in CIDR notation or a single address. It parses an IPv4 address in IPv6 form
+// (::ffff:10.0.0.1) as IPv4, because remote addresses are compared in that form.
 func parsePrefix(s string) (netip.Prefix, error) {
 	if p, err := netip.ParsePrefix(s); err == nil {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {

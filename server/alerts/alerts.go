@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// The alerts. What raises each of them is in checks.go.
+// The alerts. Their conditions are in checks.go.
 const (
 	queueAge       = "queueAge"
 	queuePaused    = "queuePaused"
@@ -37,13 +37,13 @@ var names = slices.Sorted(maps.Keys(remedies))
 // playbooksPath is the page of the playbooks. An alert's link has the id of its section.
 const playbooksPath = "/playbooks"
 
-// remedy is what can be done about an alert.
+// remedy is how to react to an alert.
 type remedy struct {
-	section string // of docs/playbooks.md
+	section string // heading in docs/playbooks.md
 	step    api.WhyStep
 }
 
-// Remedies that alerts share. Only the machine of Redis can fix what is wrong with it.
+// Remedies that alerts share. Problems of Redis can only be fixed on its machine.
 var (
 	fixRedis = remedy{"redis-is-away-full-or-forgetful", step("See the state of Redis", "doctor", "/status")}
 	seeRates = remedy{"bounces-and-complaints", step("See whose mail it is", "rates --by tag",
@@ -51,7 +51,7 @@ var (
 	seeEndpoints = step("See the endpoints", "webhook list", "/webhooks")
 )
 
-// remedies are those of all alerts.
+// remedies are the remedies for all alerts.
 var remedies = map[string]remedy{
 	queueAge:    {"the-queue-grows", step("See the queue", "queue", "/outbox?state=waiting")},
 	queuePaused: {"the-queue-grows", resume("")},

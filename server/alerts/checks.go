@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	near       = 0.9 // of a limit: the team is alerted before new mail is refused
+	near       = 0.9 // share of a limit: the team is alerted before new mail is refused
 	fewFailed  = 10  // failures within an hour are too few to judge by their share
 	namedAtMax = 5   // accounts in a text
 
@@ -21,7 +21,7 @@ const (
 	fewComplaints = 3
 )
 
-// check measures something, and returns what it found for each alert about it, wrong or not.
+// check measures something, and returns a finding for each alert about it, wrong or not.
 type check func(context.Context, time.Time) ([]finding, error)
 
 // each returns a check that judges one answer.
@@ -157,7 +157,7 @@ func (w *Watch) askRates(ctx context.Context, now time.Time) ([]finding, error) 
 		return nil, err
 	}
 	w.metrics.forget()
-	if len(got.Rates) == 0 { // accounts have relays of their own
+	if len(got.Rates) == 0 { // accounts have their own relays
 		if got, err = w.parts.Rates(ctx, api.RatesQuery{From: now.Add(-ratesFor)}); err != nil {
 			return nil, err
 		}
@@ -196,8 +196,8 @@ func judgeRate(alert, gateway string, n, few, sent int, most float64) finding {
 	return f
 }
 
-// askRelays judges the relays that do not answer this process, and those that have an alert. If another
-// process can't reach one of these, its finding keeps the alert.
+// askRelays judges the relays that do not answer this process, and relays with an alert. If another process
+// can't reach one of these, its finding keeps the alert.
 func (w *Watch) askRelays(_ context.Context, now time.Time) ([]finding, error) {
 	if w.opts.RelayAway <= 0 {
 		return nil, nil
@@ -296,7 +296,7 @@ func judgeDigests(late, most time.Duration) finding {
 	}
 }
 
-// askWebhooks judges the endpoints without a success, and those that Postroom switched off.
+// askWebhooks judges the endpoints without a success, and endpoints that Postroom switched off.
 func (w *Watch) askWebhooks(ctx context.Context, _ time.Time) ([]finding, error) {
 	failing, err := w.parts.Failing(ctx)
 	if err != nil {

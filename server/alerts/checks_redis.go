@@ -13,7 +13,7 @@ import (
 )
 
 // refusedFor is how long a refused record counts after it was last read. Mail that waits for an account reads
-// that more often.
+// it more often.
 const refusedFor = time.Hour
 
 func (w *Watch) askRecords(_ context.Context, now time.Time) ([]finding, error) {

@@ -1,18 +1,18 @@
-// Package alerts tells operators whether the service is well. A [Watch] alerts them when mail stops or the
-// service is in trouble, without a monitoring system: with an event that webhooks deliver, a log line at
+// Package alerts shows operators whether the service is well. A [Watch] alerts them when mail stops or the
+// service has a problem, without a monitoring system: with an event that webhooks deliver, a log line at
 // error level, and a metric. An [Overview] gathers what they need to know now: whether mail flows, what is
 // wrong, and where to fix it. The page at /, GET /v1/overview and `postroom overview` show it, and `postroom
-// doctor` lists what it found.
+// doctor` lists its problems.
 //
-// Each problem has one check: checks.go measures it and words it, raise.go decides whether the alert about it
-// is raised or resolved, and alerts.go has its playbook and the first step to take. What is wrong with a
-// single account, gateway, endpoint or queue is in overview_troubles.go. Package server/why is something
-// else: it tells what became of the mail to one address.
+// Each problem has one check: checks.go measures and describes it, raise.go decides whether its alert is
+// raised or resolved, and alerts.go has its playbook and the first step to take. Problems of a single
+// account, gateway, endpoint or queue are in overview_troubles.go. Package server/why is something else: it
+// explains the results of mail to one address.
 //
 // # Alerts
 //
 // Every process checks every Options.Every. An alert is raised when its condition holds. It is resolved when
-// the condition has not held for four checks in a row, so a trouble that comes and goes is one alert.
+// the condition has not held for four checks in a row, so a problem that comes and goes is one alert.
 //
 //	queueAge        work that is due has waited for too long, and its queue is not paused
 //	queuePaused     a queue has been paused for too long
@@ -34,8 +34,8 @@
 //	redisAway       Redis does not answer, or refuses to write
 //
 // A Watch promises:
-//   - One trouble raises one alert and resolves it once, whatever the number of processes: the state of an
-//     alert and its event change in one step, and only from the state that was read.
+//   - One problem raises one alert and resolves it once, whatever the number of processes. An alert's state
+//     and its event change in one step, and only from the state that was read.
 //   - A value that could not be measured neither raises nor resolves an alert.
 //   - It changes only its own keys, and costs Redis a few commands for each check; mail is counted once a
 //     minute.
@@ -47,10 +47,10 @@
 // (string: time of the last check, written to test whether Redis accepts writes; lives for an hour). It
 // appends to the stream events, which outbox owns.
 //
-// If Redis is unreachable, or refuses to write, there is no event and no shared state: each process logs and
-// exports what it notices, redisAway first, and writes standing alerts once Redis is back. If a process dies,
-// the others continue. An alert that is switched off in the settings, or that no process can measure any
-// more, is resolved after five minutes.
+// If Redis is unreachable, or refuses to write, there is no event and no shared state. Each process then logs
+// and exports what it notices, redisAway first, and writes standing alerts once Redis is back. If a process
+// dies, the others continue. An alert that is switched off in the settings, or that no process can measure
+// any more, is resolved after five minutes.
 //
 // # The overview
 //

@@ -16,7 +16,7 @@ const (
 	reasonLength  = 200 // characters
 )
 
-// failures counts the reasons of the newest messages of the period that failed for good.
+// failures counts the reasons of the period's newest permanently failed messages.
 func (o *Overview) failures(ctx context.Context, out *api.Overview) error {
 	failed, err := o.Messages(ctx, api.LogQuery{Status: api.StatusFailed, Account: out.Account,
 		CreatedAfter: out.From, PageSize: lookedAt})
@@ -33,7 +33,7 @@ func (o *Overview) failures(ctx context.Context, out *api.Overview) error {
 	return nil
 }
 
-// topReasons returns the most frequent reasons of failures, of which the newest is first.
+// topReasons returns the most frequent reasons for failures, each with its newest message.
 func topReasons(failed []api.LoggedMessage) []api.OverviewReason {
 	at, all := map[string]int{}, []api.OverviewReason{}
 	for _, m := range failed {
@@ -55,9 +55,9 @@ var (
 	digits   = regexp.MustCompile(`[0-9a-fA-F]*\d[0-9a-fA-F]*`)
 )
 
-// reasonOf returns what messages that failed for the same reason have in common, and the reason in words.
-// Relays put addresses, ids and times into their replies, so the same reply is that with the same codes;
-// without codes, that with the same words.
+// reasonOf returns what messages that failed for the same reason have in common, and the reason as text.
+// Relays put addresses, ids and times into their replies, so replies with the same codes count as the same,
+// and without codes, replies with the same text.
 func reasonOf(m api.LoggedMessage) (key, text string) {
 	text = cmp.Or(m.Reason, "no reason is known")
 	if m.Error != nil {

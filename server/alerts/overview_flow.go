@@ -63,7 +63,7 @@ func (o *Overview) count(ctx context.Context, out *api.Overview) error {
 	return nil
 }
 
-// add adds the numbers of a step to those of the period.
+// add adds the numbers of a step to the period's.
 func add(sum *api.Rate, r api.Rate) {
 	to, by := reflect.ValueOf(sum).Elem(), reflect.ValueOf(r)
 	for i := range to.NumField() {
@@ -149,7 +149,7 @@ func older(so *api.OverviewOldest, first []api.OutboxMessage) *api.OverviewOldes
 	return &api.OverviewOldest{QueueID: m.QueueID, Since: since}
 }
 
-// relayTimes fills in how long sent messages took, and returns when the last one ended; zero: there is none.
+// relayTimes fills in how long sent messages took, and returns when the last one ended, or zero.
 func relayTimes(f *api.OverviewFlow, sent []api.LoggedMessage) (last time.Time) {
 	var took []float64
 	for _, m := range sent {
@@ -281,8 +281,8 @@ func (o *Overview) stuck(ctx context.Context, unsent []api.OutboxMessage) (ids [
 // isAway reports whether a gateway took no mail when it was last used.
 func isAway(g api.GatewayInfo) bool { return g.State == "error" || g.State == "open" }
 
-// takenByNone reports whether all relays that may take a message are away: its gateway, or those of its
-// account for its lane.
+// takenByNone reports whether all relays that may take a message are unavailable: its gateway, or its
+// account's relays for its lane.
 func takenByNone(m api.OutboxMessage, a api.AccountInfo, away map[string]bool) bool {
 	switch {
 	case m.Gateway != nil: // the one it asked for

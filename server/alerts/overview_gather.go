@@ -10,29 +10,29 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// OverviewParts are what an Overview is gathered from. All are required.
+// OverviewParts are what an Overview needs. All are required.
 type OverviewParts struct {
-	// Of the outbox
+	// From the outbox
 	Rates       func(ctx context.Context, q api.RatesQuery) (api.Rates, error)
 	Messages    func(ctx context.Context, q api.LogQuery) (api.LogPage, error)
 	List        func(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error)
 	QueueStatus func(ctx context.Context, queue string) (api.QueueStatus, error)
 
 	Account       func(ctx context.Context, id string) (api.AccountInfo, error)
-	Troubled      func(ctx context.Context) ([]string, error) // ids of the accounts in trouble, the oldest first
+	Troubled      func(ctx context.Context) ([]string, error) // ids of refused accounts, longest refused first
 	Gateways      func(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
 	Endpoints     func(ctx context.Context, page, pageSize int) (api.EndpointPage, error)
 	Endpoint      func(ctx context.Context, id string) (api.Endpoint, error) // NotFound: there is none
 	EndpointStats func(ctx context.Context, id string, hours int) (api.EndpointStats, error)
 
-	// Alerts lists what is wrong now, oldest first. With an error it returns what this process knows.
+	// Alerts lists the current problems, oldest first. With an error it returns what this process knows.
 	Alerts func(ctx context.Context) ([]api.Alert, error)
 }
 
 // OverviewOptions are the settings. The zero value works.
 type OverviewOptions struct {
-	Late time.Duration    // Age of the queue of transactional mail, from which on mail is late; zero: 5 minutes
-	Now  func() time.Time // the clock, for tests; nil: time.Now
+	Late time.Duration    // age of the transactional queue from which on mail is late; defaults to 5 minutes
+	Now  func() time.Time // the clock, for tests; defaults to time.Now
 }
 
 // Overview gathers what operators have to know. It is safe for concurrent use.
@@ -43,7 +43,7 @@ type Overview struct {
 
 	mu       sync.Mutex
 	alerting int       // alerts that were on at asked
-	asked    time.Time // when they were last counted; zero: never
+	asked    time.Time // when they were last counted; zero means never
 }
 
 // NewOverview returns an Overview. It does no I/O.
@@ -57,8 +57,8 @@ func NewOverview(parts OverviewParts, o OverviewOptions) (*Overview, error) {
 	return &Overview{OverviewParts: parts, now: o.Now, late: cmp.Or(o.Late, late)}, nil
 }
 
-// Of returns the overview of an account, or of the instance for "". days is the period: 1, 7 or 30; zero: 1.
-// Invalid: another number of days.
+// Of returns the overview of an account, or of the instance for "". days is the period: 1, 7 or 30; zero
+// means 1. Other numbers are Invalid.
 func (o *Overview) Of(ctx context.Context, account string, days int) (api.Overview, error) {
 	now := o.now().UTC()
 	days = cmp.Or(days, 1)

@@ -348,7 +348,7 @@ func TestPausedQueuesAreListed(t *testing.T) {
 	}
 }
 
-// TestAnEndpointThatTakesMostIsNotSaidToTakeNothing: five failures in a row make it rest.
+// TestAnEndpointThatTakesMostIsNotSaidToTakeNothing: five failures in a row pause it.
 func TestAnEndpointThatTakesMostIsNotSaidToTakeNothing(t *testing.T) {
 	t.Parallel()
 	until := noon.Add(25 * time.Second)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	troublesAtMost = 10   // of a kind
+	troublesAtMost = 10   // of each kind
 	listed         = 1000 // gateways and endpoints that are looked at
 )
 
@@ -35,7 +35,7 @@ func (o *Overview) queues(ctx context.Context, out *api.Overview) error {
 	return nil
 }
 
-// troubles fills in what is in trouble: of the instance, or of one account.
+// troubles fills in the instance's problems, or one account's.
 func (o *Overview) troubles(ctx context.Context, out *api.Overview) error {
 	if out.Account != "" {
 		return o.ownTroubles(ctx, out)
@@ -112,7 +112,7 @@ func (o *Overview) ownTroubles(ctx context.Context, out *api.Overview) error {
 	return nil
 }
 
-// keep adds the first troubles of a kind, and counts the others.
+// keep adds the first problems of a kind, and counts the others.
 func keep(out *api.Overview, found []api.OverviewTrouble) {
 	n := min(len(found), troublesAtMost)
 	out.Troubles = append(out.Troubles, found[:n]...)
@@ -126,7 +126,7 @@ func troubleOfAccounts(a api.AccountInfo) api.OverviewTrouble {
 			step("See its mail", "outbox list --account "+id, "/outbox?account="+url.QueryEscape(id))}}
 }
 
-// gatewayTroubles returns those of gateways, or of an account's routes to them (nil: all).
+// gatewayTroubles returns the problems of gateways, or of an account's routes to them (nil means all).
 func gatewayTroubles(all []api.GatewayInfo, routes []api.Route) (found []api.OverviewTrouble) {
 	for _, g := range all {
 		id := g.Gateway.Gateway
@@ -170,7 +170,7 @@ func (o *Overview) endpointTrouble(ctx context.Context, now time.Time, e api.End
 	return t, nil
 }
 
-// failing says how an endpoint fails: a few failures in a row make it rest, though it may take most events.
+// failing says how an endpoint fails: a few failures in a row pause it, though it may take most events.
 func failing(e api.Endpoint, stats api.EndpointStats, now time.Time) string {
 	var says []string
 	switch r := e.Resting; {

@@ -16,7 +16,7 @@ import (
 type state struct {
 	api.Alert
 	Judged time.Time `json:"judged"`         // when a process could last check whether it still holds
-	Clear  time.Time `json:"clear,omitzero"` // since when it does not; zero: it holds
+	Clear  time.Time `json:"clear,omitzero"` // since when it does not; zero if it holds
 }
 
 // finding is the result of a check for one alert.
@@ -47,7 +47,7 @@ const (
 	resolve     // delete it, with its event
 )
 
-// decision is the change of an alert, and its new state; of resolve, its last state.
+// decision is an alert's change, and its new state; for resolve, its last state.
 type decision struct {
 	do   act
 	next state
@@ -199,7 +199,7 @@ func (w *Watch) redisAway(ctx context.Context, now seen, err error) {
 	}
 }
 
-// logRaised logs a new alert. err is why there is no event; nil: there is one.
+// logRaised logs a new alert. err is why there is no event; nil if there is one.
 func (w *Watch) logRaised(ctx context.Context, s state, err error) {
 	args := append(s.named(), "text", s.Text, "value", s.Value, "threshold", s.Threshold)
 	if err != nil {
@@ -221,9 +221,8 @@ func (s state) named() []any {
 	return []any{"alert", s.Alert.Alert, "queue", s.Queue}
 }
 
-// Standing returns the standing alerts, the oldest first: those of the instance, and those of this process
-// that could not be written. While Redis is unreachable it returns the latter and an error of kind
-// Unavailable.
+// Standing returns the standing alerts, oldest first: the instance's, and this process' alerts that could not
+// be written. While Redis is unreachable, it returns the latter and an Unavailable error.
 func (w *Watch) Standing(ctx context.Context) ([]api.Alert, error) {
 	standing, err := w.store.standing(ctx)
 	all := map[string]state{}

@@ -33,7 +33,7 @@ const lookedFor = time.Hour
 // store reads and writes alerts in Redis.
 type store struct {
 	client redis.UniversalClient
-	now    func() time.Time // of a test; nil: Redis' clock
+	now    func() time.Time // a test's clock; nil means Redis' clock
 }
 
 // entry is a standing alert, with the text of its state as it was read.
@@ -44,11 +44,11 @@ type entry struct {
 
 // seen is what a check has read from Redis at its beginning.
 type seen struct {
-	at       time.Time // by the clock of Redis; zero: it did not answer
+	at       time.Time // by the clock of Redis; zero if it did not answer
 	standing map[string]entry
 }
 
-// find returns a standing alert; nil: there is none.
+// find returns a standing alert; nil if there is none.
 func (s seen) find(key string) *state {
 	if e, ok := s.standing[key]; ok {
 		return &e.state

@@ -4,7 +4,8 @@
 --   before: its state as it was read, empty for none   after: its new state, empty for none
 --   event: of the change, a line of JSON; empty for none
 -- Result: 1, or 0 if the state is another one: another process was faster, and nothing is done.
--- Atomic so that of all processes that notice a trouble one raises the alert, and no alert is without its event.
+-- Atomic so that only one of the processes that notice a problem raises the alert, and no alert is without
+-- its event.
 if (redis.call('HGET', KEYS[1], alert) or '') ~= before then
   return 0
 end

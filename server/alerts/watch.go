@@ -28,12 +28,12 @@ type Parts struct {
 	Counts   func(ctx context.Context, queues ...string) ([]queue.Counts, error)
 	Counters func(context.Context, api.CounterQuery) (api.Counters, error)
 	Rates    func(context.Context, api.RatesQuery) (api.Rates, error)
-	Troubled func(context.Context) ([]string, error)      // ids of the accounts in trouble
+	Troubled func(context.Context) ([]string, error)      // ids of the refused accounts
 	Away     func() []routing.Away                        // relays that do not answer this process
 	Refused  func() []string                              // records that this process refused of late
-	Intact   func() (bool, string)                        // whether the audit log is, and what is wrong with it
+	Intact   func() (bool, string)                        // whether the audit log is intact, or the error
 	Held     func(context.Context) ([]string, error)      // ids of the campaigns that are held
-	Late     func(context.Context) (time.Duration, error) // of the oldest digest that is due; 0: none is
+	Late     func(context.Context) (time.Duration, error) // delay of the oldest digest that is due; 0 if none is
 	Failing  func(context.Context) ([]webhooks.Failure, error)
 }
 
@@ -51,29 +51,29 @@ func complete(parts any) error {
 type Queue struct {
 	Name  string        // in the API: submit, bulk, notify, digests
 	Parts []string      // the queues it is spread over, one for each partition
-	Age   time.Duration // longest time that due work may wait; 0: any
+	Age   time.Duration // longest time that due work may wait; 0 means any
 }
 
 // Options are the thresholds of alerts. An alert without a threshold is off.
 type Options struct {
-	Every          time.Duration // interval of checks; zero: 15 s
-	Queues         []Queue       // none: queueAge and queuePaused are off
-	Paused         time.Duration // longest pause of a queue; zero: any
-	RelayAway      time.Duration // longest time that a relay may not answer; zero: any
-	DigestsLate    time.Duration // how late a digest may be; zero: any
-	WebhookFailing time.Duration // how long an endpoint may take no event; zero: any
-	DeadLetters    int           // failed messages within an hour that raise the alert; zero: off
-	// share of the messages that ended within an hour; needs 10 failures; zero: off
+	Every          time.Duration // interval of checks; defaults to 15 s
+	Queues         []Queue       // if empty, queueAge and queuePaused are off
+	Paused         time.Duration // longest pause of a queue; zero means any
+	RelayAway      time.Duration // longest time that a relay may not answer; zero means any
+	DigestsLate    time.Duration // how late a digest may be; zero means any
+	WebhookFailing time.Duration // how long an endpoint may take no event; zero means any
+	DeadLetters    int           // failed messages within an hour that raise the alert; zero means off
+	// share of the messages that ended within an hour; needs 10 failures; zero means off
 	FailedShare float64
-	// shares of the recipients mailed through a gateway within 24 hours whose address is dead, or who
-	// complained; need 10 and 3 of them; zero: off
+	// shares of a gateway's recipients within 24 hours whose address is dead, or who complained; need 10 and 3
+	// of them; zero means off
 	BounceRate, ComplaintRate float64
-	MaxLive                   int     // the setting outbox.maxLive; zero: no limit
-	MemoryShare               float64 // the setting redis.maxMemoryShare; zero: no limit
+	MaxLive                   int     // the setting outbox.maxLive; zero means no limit
+	MemoryShare               float64 // the setting redis.maxMemoryShare; zero means no limit
 
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: no metrics
-	Now      func() time.Time      // for tests; nil: Redis' own clock
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil means no metrics
+	Now      func() time.Time      // for tests; defaults to Redis' clock
 }
 
 // defaultEvery is short for an operator, and long compared to the cost of a check.

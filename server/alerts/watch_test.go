@@ -40,7 +40,7 @@ type instance struct {
 	refused  []string // since the last look
 	tampered string
 	held     []string      // campaigns
-	late     time.Duration // of digests
+	late     time.Duration // digests'
 	hooks    []webhooks.Failure
 	err      error
 }
@@ -119,7 +119,7 @@ func (b bench) after(d time.Duration) {
 	b.look(b.t.Context())
 }
 
-// events are those of the stream, as type and data.
+// events returns the stream's events, as type and data.
 func (b bench) events() []told {
 	b.t.Helper()
 	rows, err := b.db.Client().XRange(b.t.Context(), eventsKey(), "-", "+").Result()
@@ -169,7 +169,7 @@ func (b bench) gauge(alert string) float64 {
 	return 0
 }
 
-// lines are those of the log that hold a text.
+// lines counts the log's lines that contain a text.
 func (b bench) lines(text string) int { return strings.Count(b.log.String(), text) }
 
 func (b bench) alerts() []api.Alert {
@@ -457,7 +457,7 @@ func TestManyProcessesRaiseOneAlert(t *testing.T) {
 	}
 }
 
-// What can't be asked raises nothing and resolves nothing, and is told once; the rest goes on.
+// A check that can't ask raises nothing and resolves nothing, and is reported once; the rest continues.
 func TestWhatCantBeMeasured(t *testing.T) {
 	t.Parallel()
 	b := setup(t, testredis.New(t))
@@ -500,8 +500,8 @@ func TestAlertsOfOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// While nothing can be written each process tells what it notices, once, and writes what still stands when
-// Redis takes it.
+// While nothing can be written, each process reports what it notices, once, and writes what still stands when
+// Redis accepts it.
 func TestRedisRefusesToWrite(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)

@@ -33,8 +33,8 @@ type replay struct {
 	process   *apptest.Process
 	sink      *testsmtp.Server // the relay
 	hooks     *hookLog
-	addresses *strings.Replacer // recorded ports to those of this test
-	ours      map[string]string // recorded ids to those of this test
+	addresses *strings.Replacer // recorded ports to this test's
+	ours      map[string]string // recorded ids to this test's
 	asked     string            // body of the last request
 	token     string            // other than the admin's
 	expected  []*difference
@@ -100,7 +100,7 @@ func (r *replay) finish() {
 	}
 }
 
-// load reads a recording. Its ports become those of this test, and its future dates stay in the future.
+// load reads a recording. Its ports become this test's, and its future dates stay in the future.
 func (r *replay) load(file string, into any) {
 	r.t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "emailengine", file+".json"))
@@ -114,7 +114,7 @@ func (r *replay) load(file string, into any) {
 	}
 }
 
-// translate replaces the recorded ids in a text by those of this test.
+// translate replaces the recorded ids in a text by this test's.
 func (r *replay) translate(text string) string {
 	for theirs, ours := range r.ours {
 		text = strings.ReplaceAll(text, theirs, ours)
@@ -280,7 +280,7 @@ func (r *replay) compareText(file, at, theirs string, ours any) {
 	}
 }
 
-// compareRows compares the rows of a list with those of the same name, whatever their order.
+// compareRows compares the rows of a list with rows of the same name, whatever their order.
 func (r *replay) compareRows(file, at string, name func(any) string, theirs, ours any) {
 	r.t.Helper()
 	byName := map[string]any{}
@@ -433,7 +433,7 @@ func mustJSON(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// compareMail compares two mails in base64.
+// compareMail compares two emails in base64.
 func (r *replay) compareMail(file, at, theirs, ours string) {
 	r.t.Helper()
 	var text [2][]byte
@@ -446,7 +446,7 @@ func (r *replay) compareMail(file, at, theirs, ours string) {
 	r.compareMailText(file, at, string(text[0]), string(text[1]))
 }
 
-// compareMailText compares the headers of two mails.
+// compareMailText compares the headers of two emails.
 func (r *replay) compareMailText(file, at, theirs, ours string) {
 	r.t.Helper()
 	var headers [2]mail.Header

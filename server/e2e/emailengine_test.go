@@ -188,7 +188,7 @@ func (r *replay) queues() {
 	r.exchange("settings-queue-get-documents")
 }
 
-// failures are those of an account: a wrong password, a relay that is down.
+// failures causes an account's failures: a wrong password, a relay that is down.
 func (r *replay) failures() {
 	strict := testsmtp.Start(r.t, testsmtp.Options{Username: "u", Password: "other",
 		Respond: func(c testsmtp.Command) testsmtp.Action {

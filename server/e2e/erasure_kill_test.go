@@ -26,7 +26,7 @@ type killing struct {
 	line *testproxy.Proxy // to Redis; slow enough for kills to meet each place
 	set  map[string]string
 	p    *apptest.Process
-	id   string // of the erasure
+	id   string // the erasure's
 }
 
 // step returns the place that is being visited, and whether the erasure has ended.
@@ -74,8 +74,8 @@ func (k *killing) at(place, commands int) bool {
 	return true
 }
 
-// TestErasureSurvivesKills kills the process at random moments of an erasure. Whoever goes on counts
-// everything, and leaves nothing of the person.
+// TestErasureSurvivesKills kills the process at random moments of an erasure. The process that continues
+// counts everything, and leaves nothing about the person.
 func TestErasureSurvivesKills(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()

@@ -44,8 +44,8 @@ func TestWorkerTellsHowItIs(t *testing.T) {
 	w.Stop(t)
 }
 
-// TestMetricsMoveToTheMonitor: beside an API, the monitoring listener serves the metrics instead of the API.
-// Health stays on the API, where load balancers check it.
+// TestMetricsMoveToTheMonitor: if there is an API, the monitoring listener serves the metrics instead of the
+// API. Health stays on the API, where load balancers check it.
 func TestMetricsMoveToTheMonitor(t *testing.T) {
 	t.Parallel()
 	set := apptest.SettingsFor(t, testredis.URL(t), apptest.SlowRelay(t, 0))

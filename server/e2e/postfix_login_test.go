@@ -43,7 +43,7 @@ func TestPostfixWithLoginAndReports(t *testing.T) {
 		return err == nil && m.State == api.Delayed && m.AttemptsMade == 0 && strings.Contains(m.Reason, "held")
 	})
 
-	// With the right one it is sent. Postfix reports the recipient of the delivery and the envelope id.
+	// With the right password it is sent. Postfix reports the recipient of the delivery and the envelope id.
 	shop.SMTP.Auth.Pass = "open sesame"
 	if _, err := api.UpdateAccount.Do(ctx, client, api.AccountPatch{SMTP: new(shop.SMTP)}, "shop"); err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func gather(t *testing.T) *gathered {
 	return g
 }
 
-// of returns the names of the spans of a trace, in order, and the spans by id.
+// of returns the names of a trace's spans, in order, and the spans by id.
 func (g *gathered) of(trace string) (names []string, byID map[string]*tracepb.Span) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,7 +117,7 @@ func startTraced(t *testing.T, set map[string]string, parent string) *traced {
 	return p
 }
 
-// send submits a message that its relay puts off once, and waits for the webhook that it was sent.
+// send submits a message that its relay defers once, and waits for the webhook that it was sent.
 func (p *traced) send(t *testing.T) api.LoggedMessage {
 	t.Helper()
 	answer, err := api.Submit.Do(t.Context(), p.outside, api.SubmitRequest{
@@ -130,7 +130,7 @@ func (p *traced) send(t *testing.T) api.LoggedMessage {
 		m, err = api.GetLoggedMessage.Do(t.Context(), p.plain, answer.QueueID)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return err == nil && m.Status == "sent" && len(p.headers) >= 2 // put off, and sent
+		return err == nil && m.Status == "sent" && len(p.headers) >= 2 // deferred, and sent
 	})
 	return m
 }
@@ -140,8 +140,8 @@ const (
 	outerParent = "00-" + outerTrace + "-b7ad6b7169203331-01"
 )
 
-// TestOneTraceFromSubmitToWebhook: a submit with a traceparent, an attempt that is put off, one that
-// succeeds, and the webhooks about them are spans of the trace of the caller. No address is in any.
+// TestOneTraceFromSubmitToWebhook: a submit with a traceparent, a deferred attempt, one that succeeds, and
+// the webhooks about them are spans of the caller's trace. No address is in any.
 func TestOneTraceFromSubmitToWebhook(t *testing.T) {
 	t.Parallel()
 	g := gather(t)

@@ -74,7 +74,7 @@ func (i *inquiry) must(err error) {
 	}
 }
 
-// submit hands in a message and returns its id.
+// submit submits a message and returns its id.
 func (i *inquiry) submit(to string, change ...func(*api.SubmitRequest)) string {
 	i.t.Helper()
 	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Receipt", Text: "Hello"}
@@ -274,7 +274,7 @@ func TestDidNotArrive(t *testing.T) {
 	}
 }
 
-// digest hands in a notification of a reader with a preference.
+// digest submits a notification for a reader with a preference.
 func (i *inquiry) digest(reader, address, mode string) {
 	i.t.Helper()
 	_, err := api.PutDigestRecipient.Do(i.t.Context(), i.client, api.DigestRecipientRequest{Email: &address,
@@ -305,7 +305,7 @@ func (i *inquiry) onThePage(address, words string) {
 	}
 }
 
-// bound asks with the token of another account, which is told nothing.
+// bound asks with another account's token, which gets no answer.
 func (i *inquiry) bound() {
 	i.t.Helper()
 	made, err := api.CreateToken.Do(i.t.Context(), i.client, api.TokenRequest{Account: "slow", Description: "x"})

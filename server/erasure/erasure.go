@@ -24,14 +24,14 @@ import (
 
 // Store is where something of a person may be.
 type Store struct {
-	Name string // as the receipt shows what is searched
+	Name string // as the receipt shows the searched store
 	// Here returns nil if this process can visit the store, and Unavailable if only another one can. NotFound:
-	// there is no such store. Nil: every process can.
+	// there is no such store. Nil means every process can.
 	Here func(ctx context.Context) error
 	// Erase erases the person. It tallies each part before it erases it, so that a crash leaves nothing
-	// uncounted. It may be called again, and then finds what is left.
+	// uncounted. It may be called again, and then finds the rest.
 	Erase func(ctx context.Context, w outbox.Whom, tally outbox.Tally) error
-	// Export adds what the store has of the person. Nil: that is in another store, too.
+	// Export adds what the store has of the person. Nil if that is in another store, too.
 	Export func(ctx context.Context, w outbox.Whom, into *api.PersonalData) error
 }
 
@@ -42,7 +42,7 @@ type Parts struct {
 	// Digest returns the keyed hash of a text; see suppression.Store.
 	Digest func(ctx context.Context, text string) (string, error)
 	Stores []Store // in the order in which they are visited
-	// Remaining says in words where Postroom does not erase. account is empty for all accounts.
+	// Remaining describes where Postroom does not erase. account is empty for all accounts.
 	Remaining func(account string) []string
 	// Account returns NotFound for an account that does not exist.
 	Account func(ctx context.Context, account string) error
@@ -50,18 +50,18 @@ type Parts struct {
 
 // Options are the settings. The zero value works.
 type Options struct {
-	Logger   *slog.Logger          // nil: no log
-	Registry prometheus.Registerer // nil: no metrics
-	Lease    time.Duration         // after which another process goes on; zero: 30 s
-	Every    time.Duration         // interval of looking for work; zero: 1 s
-	Again    time.Duration         // after a store that failed; zero: 5 s
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Logger   *slog.Logger          // nil means no log
+	Registry prometheus.Registerer // nil means no metrics
+	Lease    time.Duration         // after which another process continues; defaults to 30 s
+	Every    time.Duration         // interval of looking for work; defaults to 1 s
+	Again    time.Duration         // after a store that failed; defaults to 5 s
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 // keptFor is how long a receipt is kept: as long as somebody may ask for it.
 const keptFor = 3 * 366 * 24 * time.Hour
 
-// Erasures erases and exports persons. It is safe for concurrent use by any number of processes.
+// Erasures erases and exports people's data. It is safe for concurrent use by any number of processes.
 type Erasures struct {
 	Parts
 	opts    Options
@@ -96,7 +96,7 @@ type record struct {
 	Of     string         `json:"of"` // hash of account and address
 }
 
-// whom reads the person and the account of a request. The account exists, unless the caller is not bound.
+// whom reads a request's person and account. The account exists, unless the caller is not bound.
 func (e *Erasures) whom(ctx context.Context, bound string, in api.ErasureRequest) (outbox.Whom, error) {
 	if bound != "" && in.Account != "" && in.Account != bound {
 		return outbox.Whom{}, fault.New(fault.Forbidden, "", "Unauthorized account")
@@ -179,8 +179,8 @@ func (e *Erasures) read(ctx context.Context, id string) (r record, err error) {
 	return r, json.Unmarshal(text, &r)
 }
 
-// Export returns what there is of a person, within the account of a bound caller. It reads all stores, which
-// may take a while. Unavailable: this process can't read one of them.
+// Export returns a person's data, within the account of a bound caller. It reads all stores, which may take a
+// while. It returns Unavailable if this process can't read one of them.
 func (e *Erasures) Export(ctx context.Context, bound string, in api.ErasureRequest) (api.PersonalData,
 	error) {
 	w, err := e.whom(ctx, bound, in)

@@ -52,7 +52,7 @@ func renew(ctx context.Context, held []*job) (lost []*job, failed error) {
 	return lost, failed
 }
 
-// work takes an erasure that nobody works on, and does it. It reports whether there was one.
+// work takes an erasure that no process works on, and does it. It reports whether there was one.
 func (e *Erasures) work(ctx context.Context) (bool, error) {
 	got, err := claimScript.Run(ctx, e.DB.Client(), []string{runningKey()}, claimArgs{
 		e.opts.Lease.Milliseconds()})
@@ -84,8 +84,8 @@ type job struct {
 	whom outbox.Whom
 	record
 
-	mu   sync.Mutex // of held: the lease is renewed while the record is stored
-	held string     // end of the lease, by which Redis knows its holder
+	mu   sync.Mutex // for held: the lease is renewed while the record is stored
+	held string     // end of the lease, which identifies its holder in Redis
 }
 
 // run visits the stores that are left.
@@ -132,7 +132,7 @@ func (j *job) next(ctx context.Context) error {
 	return j.save(ctx, j.e.opts.Lease, 0)
 }
 
-// tally counts what is about to be erased, and stores the counts: after a crash nobody finds it again.
+// tally counts what is about to be erased, and stores the counts: after a crash it can't be found again.
 func (j *job) tally(ctx context.Context, store string, n int) error {
 	if j.Counts == nil {
 		j.Counts = map[string]int{}
@@ -145,7 +145,7 @@ func (j *job) tally(ctx context.Context, store string, n int) error {
 	return j.save(ctx, j.e.opts.Lease, 0)
 }
 
-// giveBack lets any process go on after a while.
+// giveBack lets any process continue after a while.
 func (j *job) giveBack(ctx context.Context, why error) error {
 	stopping := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// settled is the age from which a connection of an unauthenticated client makes room for a new one of its
-// network. Younger ones may be about to prove themselves, so the new one is refused.
+// settled is the age from which an unauthenticated client's connection makes room for a new one from its
+// network. Younger connections may be about to prove themselves, so the new one is refused.
 const settled = 10 * time.Second
 
 // quietFor is the least time between two lines of log.
@@ -21,12 +21,12 @@ const quietFor = time.Minute
 // ConnLimits are the limits of a limiter. Zero values mean none.
 type ConnLimits struct {
 	Connections int // at once
-	PerNetwork  int // at once of unauthenticated clients of one network
-	// Count counts connections by result: served, evicted, refused; nil: nothing is counted
+	PerNetwork  int // connections of one network's unauthenticated clients
+	// Count counts connections by result: served, evicted, refused; nil if nothing is counted
 	Count *prometheus.CounterVec
 	// Setting is the name of the setting of Connections, for the log
 	Setting string
-	Logger  *slog.Logger // nil: nothing is logged
+	Logger  *slog.Logger // nil if nothing is logged
 }
 
 // ConnLimiter admits connections. It is safe for concurrent use.
@@ -41,7 +41,7 @@ type ConnLimiter struct {
 	logged    time.Time // the last line
 }
 
-// network is what a limiter keeps of a network with connections.
+// network is a limiter's record of a network with connections.
 type network struct {
 	anonymous, proven list.List // of *Pass, oldest first
 }
@@ -63,8 +63,8 @@ func NewConnLimiter(l ConnLimits) *ConnLimiter {
 	return &ConnLimiter{limits: l, networks: map[netip.Prefix]*network{}}
 }
 
-// Network returns the unit by which unauthenticated clients are counted: an IPv4 address, or the /64 in which
-// an IPv6 host can choose any address. It is invalid for an invalid address.
+// Network returns the unit for counting unauthenticated clients: an IPv4 address, or the /64 in which an IPv6
+// host can choose any address. It is invalid for an invalid address.
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	bits := 64
@@ -75,9 +75,9 @@ func Network(addr netip.Addr) netip.Prefix {
 	return prefix
 }
 
-// Enter admits a connection, or returns nil. An invalid address is not counted by network: it is that of a
-// proxy, or not known yet. cut closes the connection. It is called without locks if the connection must make
-// room. The caller calls Leave in any case.
+// Enter admits a connection, or returns nil. An invalid address is not counted by network: it belongs to a
+// proxy, or is not known yet. cut closes the connection. It is called without locks if the connection must
+// make room. The caller calls Leave in any case.
 func (c *ConnLimiter) Enter(addr netip.Addr, cut func(), now time.Time) *Pass {
 	p := &Pass{limiter: c, cut: cut, entered: now}
 	c.mu.Lock()
@@ -137,8 +137,8 @@ func (c *ConnLimiter) admit(p *Pass, from netip.Prefix, first bool) (old *Pass, 
 	return old, true
 }
 
-// oldest returns the connection that makes room for one of a network: the oldest of an unauthenticated
-// client, or the oldest of another network that holds more than half of all; nil: none.
+// oldest returns the connection that makes room for one from a network, or nil. That is an unauthenticated
+// client's oldest, or the oldest of another network that holds more than half of all.
 func (c *ConnLimiter) oldest(from netip.Prefix) *Pass {
 	if front := c.anonymous.Front(); front != nil {
 		return front.Value.(*Pass)
@@ -151,7 +151,7 @@ func (c *ConnLimiter) oldest(from netip.Prefix) *Pass {
 	return nil
 }
 
-// add puts p into the lists as that of an unauthenticated client.
+// add puts p into the lists as an unauthenticated client's.
 func (c *ConnLimiter) add(p *Pass, from netip.Prefix) {
 	c.open++
 	p.network, p.inAll = from, c.anonymous.PushBack(p)
@@ -223,7 +223,7 @@ func (c *ConnLimiter) Open() int {
 	return c.open
 }
 
-// note counts what became of p and of the pass that made room for it, and logs at most once in quiet.
+// note counts the result of p and of the pass that made room for it, and logs at most once in quiet.
 func (c *ConnLimiter) note(old *Pass, ok bool, p *Pass, now time.Time) {
 	result, from := "served", p.network
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Listen returns a listener that admits connections through the limiter. Proxies of the given list are
-// counted in all only: their clients are not told apart by connection. With the PROXY protocol, the client's
-// address counts as soon as it is known.
+// Listen returns a listener that admits connections through the limiter. The given proxies count only in
+// total: their connections don't distinguish clients. With the PROXY protocol, the client's address counts as
+// soon as it is known.
 func (c *ConnLimiter) Listen(l net.Listener, trusted *Proxies) net.Listener {
 	return &limitedListener{Listener: l, limiter: c, trusted: trusted}
 }
@@ -47,8 +47,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// address returns the address by which a connection is counted. It is invalid for one that is counted in all
-// only, or whose client is not known yet.
+// address returns the address that a connection counts for. It is invalid if the connection counts only in
+// total, or if its client is not known yet.
 func (l *limitedListener) address(conn net.Conn) netip.Addr {
 	if Waits(conn) {
 		return netip.Addr{}
@@ -67,8 +67,8 @@ type admitted struct {
 	cut  atomic.Bool
 }
 
-// Read implements net.Conn. What came in before the connection was cut, behind the PROXY header for example,
-// is not read.
+// Read implements net.Conn. Data that came in before the connection was cut, behind the PROXY header for
+// example, is not read.
 func (c *admitted) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.cut.Load() {
@@ -83,7 +83,7 @@ func (c *admitted) Close() error {
 	return c.Conn.Close()
 }
 
-// NetConn returns the connection below, as that of tls.Conn does.
+// NetConn returns the connection below, as tls.Conn's method does.
 func (c *admitted) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite implements the half-close of TCP, if the connection has it.

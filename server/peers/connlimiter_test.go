@@ -55,7 +55,7 @@ func TestTheOldestUnauthenticatedClientMakesRoom(t *testing.T) {
 	}
 }
 
-// TestANetworkHasItsShare: young connections of one network keep further ones out, old ones make room.
+// TestANetworkHasItsShare: one network's young connections keep more out, old connections make room.
 func TestANetworkHasItsShare(t *testing.T) {
 	var cut []string
 	c := NewConnLimiter(ConnLimits{Connections: 100, PerNetwork: 2})
@@ -144,7 +144,7 @@ func TestHalfBodiesDoNotWaitForEachOther(t *testing.T) {
 						done <- err
 						return
 					}
-					time.Sleep(time.Millisecond) // of synctest: the bytes arrive side by side
+					time.Sleep(time.Millisecond) // synctest's: the bytes arrive side by side
 				}
 				done <- nil
 			}()
@@ -184,7 +184,7 @@ func TestBodiesAreCounted(t *testing.T) {
 	}
 }
 
-// TestBurstsBuyNoPause: what came before a window does not count in it.
+// TestBurstsBuyNoPause: data from before a window does not count in it.
 func TestBurstsBuyNoPause(t *testing.T) {
 	w := PaceOf(100, 10*time.Second).Window()
 	if w.Got(999) || !w.Got(100_000) || w.Got(999) || !w.Got(1) {

@@ -9,25 +9,25 @@
 //
 // A proxy tells the client's address in one of two ways:
 //
-//   - By a header of the request: X-Forwarded-For, or Forwarded (RFC 7239) where there is no
-//     X-Forwarded-For. [Proxies.Handler] reads it. X-Forwarded-Proto, or proto= of Forwarded, tells whether
-//     the client uses TLS.
-//   - By the PROXY protocol, version 1 or 2, at the beginning of the connection, before TLS.
-//     [Proxies.Listen] reads it. Version 2 also tells whether the client uses TLS.
+//   - By a header of the request: X-Forwarded-For, or Forwarded (RFC 7239) if there is no X-Forwarded-For.
+//     [Proxies.Handler] reads it. X-Forwarded-Proto, or proto= in Forwarded, shows whether the client uses
+//     TLS.
+//   - By the PROXY protocol, version 1 or 2, at the beginning of the connection, before TLS. [Proxies.Listen]
+//     reads it. Version 2 also shows whether the client uses TLS.
 //
 // Promises:
 //
 //   - A header is believed from a trusted proxy only. No address is trusted unless it is listed, loopback
 //     and private ones included.
-//   - The chain of a header is read from its end, which the nearest proxy wrote, to the first address that
-//     is not a trusted proxy. What stands before that came from the client, and is ignored.
+//   - The chain of a header is read from its end, which the nearest proxy wrote, to the first address that is
+//     not a trusted proxy. Addresses before that came from the client, and are ignored.
 //   - If a trusted proxy hides its client ("unknown", "_hidden") or writes garbage, the address is unknown:
 //     it satisfies no restriction of a token. It is never the address of the proxy.
 //   - With the PROXY protocol, a trusted proxy must send the header within 5 s, else its connection ends,
-//     with a line in the log. Other clients are served as without a proxy. A PROXY header of theirs is not
-//     believed: HTTP ends the connection, and SMTP refuses it as a command, both with a line in the log.
-//   - A request with a header from a proxy that is not trusted is served as that of the proxy. The first
-//     such request is logged, with what to set.
+//     with a line in the log. Other clients are served as without a proxy. Their PROXY headers are not
+//     believed: HTTP ends the connection, and SMTP refuses them as a command, both with a line in the log.
+//   - A request with a header from a proxy that is not trusted is served as the proxy's. The first such
+//     request is logged, with the setting to change.
 //
 // # How much a client can take
 //
@@ -45,9 +45,9 @@
 //
 // Promises:
 //
-//   - What it keeps of addresses is bounded by the number of connections, or by a constant.
-//   - It never refuses a valid proof because of wrong ones.
+//   - Its data about addresses is bounded by the number of connections, or by a constant.
+//   - It never refuses a valid proof because of invalid ones.
 //   - It logs one line a minute at most for each limiter, with the number of connections since the last one.
 //
-// The package keeps no state beyond the process, and owns no Redis keys. Each process has limits of its own.
+// The package keeps no state beyond the process, and owns no Redis keys. Each process has its own limits.
 package peers

@@ -35,14 +35,14 @@ func (p *Proxies) forwarded(h http.Header, c Client) Client {
 		}
 	}
 	if proto := elements(h[forwardedProto]); len(proto) > 0 {
-		c.TLS = isHTTPS(proto[len(proto)-1]) // that of the nearest proxy
+		c.TLS = isHTTPS(proto[len(proto)-1]) // the nearest proxy's
 	}
 	return c
 }
 
-// elements returns the elements of a header, which may be in several lines. It cuts at each comma, those in
-// quotes included: what trusted proxies write has none there, and a quote that a client leaves open must
-// not swallow what they append. Empty elements count for nothing (RFC 9110 section 5.6.1).
+// elements returns the elements of a header, which may be in several lines. It cuts at each comma, including
+// commas in quotes: trusted proxies write none there, and a quote that a client leaves open must not swallow
+// what they append. Empty elements count for nothing (RFC 9110 section 5.6.1).
 func elements(lines []string) (out []string) {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
@@ -54,7 +54,7 @@ func elements(lines []string) (out []string) {
 	return out
 }
 
-// parameter returns a parameter of an element of Forwarded; empty: there is none.
+// parameter returns a parameter of an element of Forwarded; empty if there is none.
 func parameter(element, name string) string {
 	for pair := range strings.SplitSeq(element, ";") {
 		key, value, _ := strings.Cut(pair, "=")

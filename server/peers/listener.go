@@ -13,8 +13,8 @@ import (
 // headerTimeout bounds the wait for the PROXY header of a trusted proxy.
 const headerTimeout = 5 * time.Second
 
-// quiet is the time after a line about a connection without a valid header in which further ones are logged
-// at debug only: a health check that just connects comes every few seconds.
+// quiet is how long after a line about a connection without a valid header more such lines are logged at
+// debug only. A health check that just connects comes every few seconds.
 const quiet = time.Minute
 
 // First is the side that speaks first in a protocol.
@@ -26,9 +26,9 @@ const (
 	ServerFirst First = "server" // SMTP without TLS
 )
 
-// Listen returns a listener on which trusted proxies must send a PROXY header. The connections of others
-// have none. If the client speaks first, one of theirs that begins with a header is closed. Otherwise the
-// header is the first thing that the server reads. The setting is named in the log.
+// Listen returns a listener on which trusted proxies must send a PROXY header, and others must not. If the
+// client speaks first, another client's connection that begins with a header is closed. Otherwise the header
+// is the first thing that the server reads. The setting is named in the log.
 //
 // Accept returns at once. The first use of a connection waits for the header, 5 s at most.
 func (p *Proxies) Listen(l net.Listener, setting string, first First) net.Listener {
@@ -65,7 +65,7 @@ type proxied struct {
 	listener *listener
 	once     sync.Once
 	err      error
-	known    func(Client) // nil: nobody asked
+	known    func(Client) // nil if no one asked
 }
 
 // WhenKnown calls known once, when the client of a connection that waits for a PROXY header is known. It must
@@ -88,8 +88,8 @@ func (c *proxied) await() error {
 	return c.err
 }
 
-// RemoteAddr returns the address of the client, or without a valid header that of the peer. It is the first
-// thing that net/http wants to know of a connection.
+// RemoteAddr returns the client's address, or without a valid header the peer's. It is the first thing that
+// net/http asks a connection for.
 func (c *proxied) RemoteAddr() net.Addr {
 	_ = c.await() // the first read fails too
 	return c.Conn.RemoteAddr()

@@ -17,7 +17,7 @@ type Shares struct {
 	// size of the largest body, some body can always be completed: bodies that are half in memory do not wait
 	// for each other forever.
 	First    int64
-	Bodies   int // under way at once; 0: no limit
+	Bodies   int // maximum under way; 0 means no limit
 	PerOwner int // the same of one owner
 }
 
@@ -32,9 +32,9 @@ type Pool struct {
 	mu      sync.Mutex
 	free    int64
 	bodies  int
-	first   *Body // has what is kept for the first; nil: nobody
+	first   *Body // has what is kept for the first; may be nil
 	owners  map[string]*owner
-	waiting list.List // of *wait, in the order of their coming
+	waiting list.List // elements are *wait, in the order of their coming
 }
 
 type owner struct {
@@ -52,8 +52,8 @@ type wait struct {
 // Body is the memory of one body. Only one goroutine uses it.
 type Body struct {
 	pool  *Pool
-	name  string // of its owner
-	held  int64  // of what all share
+	name  string // its owner's
+	held  int64  // from the shared memory
 	ended bool
 }
 
@@ -100,7 +100,7 @@ func (b *Body) Take(ctx context.Context, bytes int64) (waited bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-w.ready: // granted meanwhile; Release gives it back
+	case <-w.ready: // granted in between; Release gives it back
 		return true, nil
 	default:
 		p.waiting.Remove(e)

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// networksKept bounds the networks that are counted within a minute. All further ones count as one.
+// networksKept bounds the networks that are counted within a minute. All others count as one.
 const networksKept = 20_000
 
 // Proofs counts wrong proofs by network and minute: tokens in links, signatures of webhooks. It counts
 // whatever else an unauthenticated client may send only so often, such as forms. It is safe for concurrent
 // use.
 type Proofs struct {
-	perMinute int // of one network; 0: no limit
+	perMinute int // for one network; 0 means no limit
 
 	mu     sync.Mutex
 	minute time.Time
 	wrong  map[netip.Prefix]int
 }
 
-// NewProofs returns a counter with a limit for each network and minute; 0: none.
+// NewProofs returns a counter with a limit for each network and minute; 0 if none.
 func NewProofs(perMinute int) *Proofs {
 	return &Proofs{perMinute: perMinute, wrong: map[netip.Prefix]int{}}
 }

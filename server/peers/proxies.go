@@ -23,7 +23,7 @@ func New(trusted []netip.Prefix, log *slog.Logger) *Proxies {
 	return &Proxies{trusted: trusted, log: cmp.Or(log, slog.New(slog.DiscardHandler))}
 }
 
-// Client is who is connected.
+// Client describes who is connected.
 type Client struct {
 	// Addr is invalid if it is not known. IPv4 addresses are never mapped to IPv6, and there are no zones.
 	Addr netip.Addr
@@ -38,13 +38,13 @@ func (c Client) String() string {
 	return c.Addr.String()
 }
 
-// clientKey is the key of the Client in a request's context, connKey that of the connection.
+// clientKey is the key of the Client in a request's context, connKey the key of the connection.
 type (
 	clientKey struct{}
 	connKey   struct{}
 )
 
-// Of returns the client of a request, as a Handler found it. Without a Handler, it is the other end of the
+// Of returns a request's client, as a Handler found it. Without a Handler, it is the other end of the
 // connection.
 func Of(r *http.Request) Client {
 	if c, ok := r.Context().Value(clientKey{}).(Client); ok {
@@ -63,8 +63,8 @@ func peer(r *http.Request) Client {
 	return c
 }
 
-// OfConn returns the client of a connection, after the PROXY protocol, for which it waits. It returns an
-// error if the connection is to be closed: a trusted proxy sent no valid header. That is logged already.
+// OfConn returns a connection's client, after the PROXY protocol, for which it waits. It returns an error if
+// the connection must be closed because a trusted proxy sent no valid header. That is logged already.
 func OfConn(conn net.Conn) (Client, error) {
 	if c, ok := conn.(*proxied); ok {
 		if err := c.await(); err != nil {
@@ -123,8 +123,8 @@ func Waits(conn net.Conn) bool {
 	return ok
 }
 
-// toldTLS reports whether a proxy said by its PROXY header that its client uses TLS. The connection may be
-// wrapped, in that of crypto/tls for example.
+// toldTLS reports whether a proxy's PROXY header says that its client uses TLS. The connection may be
+// wrapped, for example by crypto/tls.
 func toldTLS(conn net.Conn) bool {
 	for {
 		if c, ok := conn.(*proxied); ok {

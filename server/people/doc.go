@@ -1,5 +1,5 @@
-// Package people keeps the persons who use the pages and the API with a name and a password: their roles,
-// their second factors, and the one-time links that set their passwords. Package access opens their
+// Package people keeps the users of the pages and the API who have a name and a password. It stores their
+// roles, their second factors, and the one-time links that set their passwords. Package access opens their
 // sessions.
 //
 // # Persons
@@ -13,25 +13,25 @@
 //
 // # Promises
 //
-//   - No password is typed by anybody but its owner. Who creates a person gets a one-time link, which works
-//     once and for a day. A link dies with each change of the password. Only a hash of it is in Redis.
-//   - Passwords are stored as argon2id (64 MiB, 3 passes, 4 lanes). Two are computed at once; others wait,
+//   - No password is typed by anybody but its owner. An admin who creates a person gets a one-time link,
+//     which works once, for a day, until the password changes. Only a hash of it is in Redis.
+//   - Passwords are stored as argon2id (64 MiB, 3 passes, 4 lanes). Two are computed together; others wait,
 //     up to 16 of them and 5 s, then the answer is Unavailable. So logins take at most 128 MiB.
 //   - There is one refusal for an unknown name, a wrong password, a wrong or missing code, and a person who
 //     is disabled, has no password, or logs in elsewhere. Each takes the time of one password.
 //   - A TOTP code (RFC 6238: SHA-1, 6 digits, 30 s, one step early or late) works once, and so does a
-//     recovery code. After 10 wrong codes an hour beside the right password, only recovery codes work until
-//     it is over.
+//     recovery code. After 10 wrong codes an hour with the right password, only recovery codes work until it
+//     is over.
 //   - After 100 failures an hour, a name is refused from networks that its person has not logged in from
 //     before. So guessing is slow, and others can't lock a person out of their usual network.
-//   - A record is sealed as a whole ([seal.Ring.Seal]). Nobody who reads Redis gets a hash to guess at, and
-//     nobody who writes to Redis makes a person, widens a role or takes a second factor away. A copy of an
+//   - A record is sealed as a whole ([seal.Ring.Seal]). Someone who reads Redis gets no hash to guess at, and
+//     someone who writes to it can't make a person, widen a role or remove a second factor. A copy of an
 //     older record can be put back: with it, a former password or role.
-//   - The epoch of a person changes with role, accounts, disabled, password and second factor. A session
-//     holds the epoch at which it was opened. So sessions end with each of these within a second, and with
-//     the person.
+//   - A person's epoch changes with role, accounts, disabled, password and second factor. A session holds the
+//     epoch at which it was opened. So sessions end within a second of each of these changes, and with the
+//     person.
 //
-// There is always a way in: the token of the configuration works whatever happens to persons. So the last
+// There is always a way in: the token of the configuration works whatever happens to people. So the last
 // admin may be demoted or deleted.
 //
 // # Redis

@@ -15,14 +15,14 @@ import (
 // External is a login at another issuer, which that has confirmed.
 type External struct {
 	Identity api.Identity
-	Name     string   // by which the person is known here
-	Role     api.Role // that the issuer gives; empty: the person has the role of its record, and must exist
+	Name     string   // the person's name here
+	Role     api.Role // that the issuer gives; if empty, the person must exist and has its record's role
 }
 
-// LoginExternal admits who logged in at another issuer, and stores the login. A person of that name who was
-// created for the issuer without a subject gets the subject of this first login; from then on only that one
-// is the person, whatever name the issuer gives it. With a role, somebody unknown becomes a person, and a
-// known person gets the role. The error is a *WrongLogin of kind Forbidden, or Unavailable.
+// LoginExternal admits someone who logged in at another issuer, and stores the login. A person of that name
+// who was created for the issuer without a subject gets the subject of this first login. From then on only
+// that subject is the person, whatever name the issuer gives it. With a role, somebody unknown becomes a
+// person, and a known person gets the role. The error is a *WrongLogin of kind Forbidden, or Unavailable.
 func (p *People) LoginExternal(ctx context.Context, x External, addr netip.Addr, from netip.Prefix,
 	now time.Time) (*Holder, error) {
 	x.Name = canonical(x.Name)

@@ -23,10 +23,10 @@ const (
 	FirstLife = 10 * time.Minute
 )
 
-// Link is what a one-time link is for.
+// Link is the purpose of a one-time link.
 type Link struct {
-	Name  string `json:"name,omitempty"`  // whose password it sets; empty: it makes the first admin
-	State string `json:"state,omitempty"` // of the person when it was made, see record.state
+	Name  string `json:"name,omitempty"`  // whose password it sets; empty if it makes the first admin
+	State string `json:"state,omitempty"` // the person's when it was made, see record.state
 	Ends  int64  `json:"ends"`            // Unix time
 }
 
@@ -36,7 +36,7 @@ func (r *record) state() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// NewLink makes a one-time link by which a person sets a password, and returns its secret and its end.
+// NewLink makes a one-time link for setting a person's password, and returns its secret and its end.
 func (p *People) NewLink(ctx context.Context, name string, now time.Time) (string, time.Time, error) {
 	r, _, err := p.store.load(ctx, canonical(name))
 	switch {
@@ -51,7 +51,7 @@ func (p *People) NewLink(ctx context.Context, name string, now time.Time) (strin
 	return p.putLink(ctx, Link{Name: r.Name, State: r.state()}, LinkTTL, now)
 }
 
-// FirstLink makes a one-time link that makes the first admin. Empty: there are persons already.
+// FirstLink makes a one-time link that makes the first admin. It returns "" if there are people already.
 func (p *People) FirstLink(ctx context.Context, now time.Time) (string, error) {
 	if n, err := p.Count(ctx); err != nil || n > 0 {
 		return "", err

@@ -14,7 +14,7 @@ import (
 const (
 	// maxFailures is the number of failures of a name in an hour beyond which only known networks may try.
 	maxFailures = 100
-	// maxCodes is the number of wrong codes beside the right password in an hour.
+	// maxCodes is the number of wrong codes with the right password in an hour.
 	maxCodes = 10
 	// maxNetworks is the number of networks that are known of a person.
 	maxNetworks = 8
@@ -22,18 +22,18 @@ const (
 
 // WrongLogin is the error, of kind Unauthorized, Forbidden or Limited, of a login that was refused.
 type WrongLogin struct {
-	Person string // whose name it was; empty: nobody's
+	Person string // whose name it was, if anyone's
 	err    *fault.Error
 }
 
-// Error returns the message for the client, which does not tell what was wrong with a password.
+// Error returns the message for the client, which does not show what was wrong with a password.
 func (w *WrongLogin) Error() string { return w.err.Error() }
 
 // Unwrap returns the fault.
 func (w *WrongLogin) Unwrap() error { return w.err }
 
 // Login checks a name, a password and, if the person has a second factor, a code of the app or a recovery
-// code, which it uses up. from is the network of the client. The error is a *WrongLogin, or Unavailable.
+// code, which it uses up. from is the client's network. The error is a *WrongLogin, or Unavailable.
 func (p *People) Login(ctx context.Context, name, password, code string, addr netip.Addr, from netip.Prefix,
 	now time.Time) (*Holder, error) {
 	name = canonical(name)
@@ -77,7 +77,7 @@ func (r *record) knows(from netip.Prefix) bool {
 	return r != nil && from.IsValid() && slices.Contains(r.Networks, from)
 }
 
-// load reads a person; nil: there is none, or none that Postroom wrote.
+// load reads a person; nil if there is none, or none that Postroom wrote.
 func (p *People) load(ctx context.Context, name string) (*record, string, error) {
 	if !names.MatchString(name) {
 		return nil, "", nil
@@ -108,8 +108,8 @@ func (p *People) limited(ctx context.Context, name string, r *record, from netip
 	return wrong(r, f)
 }
 
-// admit checks the second factor of a person whose password was right, and stores the login. Nil: the code
-// was wrong.
+// admit checks the second factor of a person whose password was right, and stores the login. It returns nil
+// if the code was wrong.
 func (p *People) admit(ctx context.Context, r *record, code string, addr netip.Addr, from netip.Prefix,
 	now time.Time) (*Holder, error) {
 	password := r.Password

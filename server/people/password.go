@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// cost is what a password costs. It is stored with each hash.
+// cost is a password's cost. It is stored with each hash.
 type cost struct {
 	memory uint32 // kB
 	passes uint32
@@ -36,10 +36,10 @@ const (
 
 // hasher computes hashes of passwords, few at a time.
 type hasher struct {
-	cost    cost // of new passwords
+	cost    cost // for new passwords
 	slots   chan struct{}
 	waiting *atomic.Int32
-	none    string // the hash of a password that nobody knows
+	none    string // the hash of a password that no one knows
 }
 
 func newHasher(memory uint32) hasher {
@@ -86,7 +86,7 @@ func (h hasher) hash(ctx context.Context, password string) (string, error) {
 	return phc(h.cost, salt, h.cost.key(password, salt)), nil
 }
 
-// matches reports whether a password is that of a PHC string. For an empty string it computes as long, and
+// matches reports whether a password matches a PHC string. For an empty string it computes as long, and
 // returns false.
 func (h hasher) matches(ctx context.Context, stored, password string) (bool, error) {
 	have := stored
@@ -101,7 +101,7 @@ func (h hasher) matches(ctx context.Context, stored, password string) (bool, err
 	}
 	defer done()
 	if len(password) > maxPassword {
-		password = "" // nobody has that one
+		password = "" // no one has it
 	}
 	return subtle.ConstantTimeCompare(c.key(password, salt), want) == 1 && stored != "", nil
 }

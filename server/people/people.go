@@ -20,7 +20,7 @@ import (
 // tries bounds the attempts at a change while other changes come first.
 const tries = 5
 
-// record is what is stored of a person, sealed.
+// record is a person's stored data, sealed.
 type record struct {
 	Name     string        `json:"name"`
 	Role     api.Role      `json:"role"`
@@ -31,15 +31,15 @@ type record struct {
 	Created  time.Time     `json:"created"`
 	Updated  time.Time     `json:"updated"`
 
-	Password string   `json:"password,omitempty"` // PHC string; empty: none is set
-	TOTP     string   `json:"totp,omitempty"`     // base32 secret; empty: no second factor
-	Step     int64    `json:"step,omitempty"`     // of the last code that was used
+	Password string   `json:"password,omitempty"` // PHC string; empty if none is set
+	TOTP     string   `json:"totp,omitempty"`     // base32 secret; empty means no second factor
+	Step     int64    `json:"step,omitempty"`     // the last used code's
 	Pending  string   `json:"pending,omitempty"`  // secret that waits for its first code
 	Recovery []string `json:"recovery,omitempty"` // SHA-256 of the codes that are left
 
 	LastLogin time.Time      `json:"lastLogin,omitzero"`
-	Address   string         `json:"address,omitempty"`  // of the last login
-	Networks  []netip.Prefix `json:"networks,omitempty"` // of logins, the last one first
+	Address   string         `json:"address,omitempty"`  // from the last login
+	Networks  []netip.Prefix `json:"networks,omitempty"` // from logins, last first
 	// Epoch is random, and replaced by each change that ends sessions.
 	Epoch string `json:"epoch"`
 }
@@ -59,11 +59,11 @@ func (r *record) info() api.PersonInfo {
 	return p
 }
 
-// Holder is a person to whom sessions belong.
+// Holder is a person who has sessions.
 type Holder struct {
 	Name     string
 	Role     api.Role
-	Accounts []string // the only ones; empty: all
+	Accounts []string // the only ones; empty means all
 	Epoch    string   // a session of another epoch has ended
 }
 
@@ -71,11 +71,11 @@ func (r *record) holder() *Holder { return &Holder{r.Name, r.Role, r.Accounts, r
 
 // Options are the settings of People. The zero value works.
 type Options struct {
-	Logger         *slog.Logger // nil: nothing is logged
-	PasswordMemory uint32       // kB that a new password costs, for tests; 0: 64 MiB
+	Logger         *slog.Logger // nil if nothing is logged
+	PasswordMemory uint32       // kB that a new password costs, for tests; defaults to 64 MiB
 }
 
-// People keeps persons. It is safe for concurrent use, by any number of processes on one Redis.
+// People keeps people's records. It is safe for concurrent use, by any number of processes on one Redis.
 type People struct {
 	store  store
 	log    *slog.Logger
@@ -94,8 +94,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*People, error) {
 	}, nil
 }
 
-// Find returns a person who may have sessions, usually from a cache at most a second old. Nil: there is none,
-// or the person is disabled.
+// Find returns a person who may have sessions, usually from a cache at most a second old. It returns nil if
+// there is none, or if the person is disabled.
 func (p *People) Find(ctx context.Context, name string, now time.Time) (*Holder, error) {
 	h, _, err := p.known.Get(ctx, name, now, func(ctx context.Context) (*Holder, bool, error) {
 		r, _, err := p.store.load(ctx, name)
@@ -114,8 +114,8 @@ func (p *People) Find(ctx context.Context, name string, now time.Time) (*Holder,
 	return h, err
 }
 
-// change replaces the record of a person by what edit makes of it. If another change comes first, edit is
-// called again. Unknown: NotFound. A nil edit deletes the person.
+// change replaces a person's record by edit's result, or returns NotFound. If another change comes first,
+// edit is called again. A nil edit deletes the person.
 func (p *People) change(ctx context.Context, name string, edit func(*record) error) (*record, error) {
 	for range tries {
 		r, before, err := p.store.load(ctx, name)
@@ -160,7 +160,7 @@ func (p *People) Create(ctx context.Context, req api.PersonRequest, now time.Tim
 	return p.create(ctx, req, "", now)
 }
 
-// create makes a person with the hash of a password; empty: without one.
+// create makes a person with a password's hash, which may be empty.
 func (p *People) create(ctx context.Context, req api.PersonRequest, password string,
 	now time.Time) (api.PersonInfo,
 	error) {
@@ -183,7 +183,7 @@ func (p *People) create(ctx context.Context, req api.PersonRequest, password str
 	return r.info(), nil
 }
 
-// Get returns a person. Unknown: NotFound.
+// Get returns a person, or NotFound.
 func (p *People) Get(ctx context.Context, name string) (api.PersonInfo, error) {
 	r, _, err := p.store.load(ctx, canonical(name))
 	if f, ok := errors.AsType[*refused](err); ok {
@@ -204,7 +204,7 @@ func (r *refused) info() api.PersonInfo {
 		Refused: "Its record was not written by Postroom: " + r.err.Error()}
 }
 
-// List returns a page of persons, in the order of their names. Pages count from 0; size is 1 to 1000, zero
+// List returns a page of people, in the order of their names. Pages count from 0; size is 1 to 1000, zero
 // means 20.
 func (p *People) List(ctx context.Context, page, size int) (api.PersonPage, error) {
 	q := api.PageQuery{Page: max(0, page), PageSize: size}
@@ -263,8 +263,8 @@ func (p *People) Delete(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// ForgetAccount takes a deleted account from the persons who are bound to it, and disables those who have no
-// other, so that a later account of the same name is not theirs. It returns their number.
+// ForgetAccount takes a deleted account from the people who are bound to it, and returns their number. It
+// disables people who have no other account, so that a later account of the same name is not theirs.
 func (p *People) ForgetAccount(ctx context.Context, account string, now time.Time) (int, error) {
 	names, _, err := p.store.names(ctx, 0, 0)
 	if err != nil {
@@ -300,7 +300,7 @@ func (p *People) EndSessions(ctx context.Context, name string, now time.Time) (a
 	return p.edit(ctx, name, now, func(*record) error { return nil })
 }
 
-// Count returns the number of persons.
+// Count returns the number of people.
 func (p *People) Count(ctx context.Context) (int, error) {
 	_, total, err := p.store.names(ctx, 0, 1)
 	return total, err
@@ -323,7 +323,7 @@ func (p *People) Reseal(ctx context.Context) (int, error) {
 		}
 		next, needed, err := p.store.ring.Renew(text, recordName(name))
 		if err == nil && needed {
-			needed, err = p.store.write(ctx, putArgs{name, text, next, false}) // false: changed, so it is new
+			needed, err = p.store.write(ctx, putArgs{name, text, next, false}) // false if changed, so it is new
 		}
 		if err != nil {
 			failed = append(failed, &refused{name, err})

@@ -117,7 +117,7 @@ func TestWhatIsWrongOfAPerson(t *testing.T) {
 	b := setup(t)
 	for _, tt := range []struct {
 		req api.PersonRequest
-		key string // of the fault; empty: it is accepted
+		key string // the invalid field; empty if it is accepted
 	}{
 		{api.PersonRequest{Person: " Ann@Example.com ", Role: api.RoleViewer}, ""},
 		{api.PersonRequest{Person: "bob", Role: api.RoleOperator, Accounts: []string{"shop", "shop", "b"}}, ""},
@@ -330,8 +330,8 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// TestADeletedAccountIsNobodys: a later account of the same name does not belong to the persons of the
-// former.
+// TestADeletedAccountIsNobodys: a later account of the same name does not belong to the people of the earlier
+// one.
 func TestADeletedAccountIsNobodys(t *testing.T) {
 	b := setup(t)
 	b.person("ann", api.RoleOperator, "a", "b")
@@ -523,7 +523,7 @@ func TestPasswordsAreDear(t *testing.T) {
 	}
 }
 
-// TestLoginsTakeBoundedMemory: two passwords are computed at once, a few wait, others are refused.
+// TestLoginsTakeBoundedMemory: two passwords are computed together, a few wait, others are refused.
 func TestLoginsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
 	h := newHasher(0)

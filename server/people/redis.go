@@ -56,7 +56,7 @@ func shortHash(name string) string {
 func recordName(name string) string { return "person:" + name }
 func linkName(hash string) string   { return "link:" + hash }
 
-// store reads and writes persons and links.
+// store reads and writes people and links.
 type store struct {
 	client redis.UniversalClient
 	ring   *seal.Ring
@@ -88,9 +88,9 @@ func (s store) open(name, text string) (*record, error) {
 	return r, nil
 }
 
-// put replaces the text of a record as it was read by that of another one; nil: none. It stores the name of
-// the person for the user of an issuer that the record is bound to, or was. False: another change came
-// first, or that user is another person.
+// put replaces a record's text as it was read by another's, or by none if nil. It stores the person's name
+// for the issuer's user that the record is bound to, or was. It returns false if another change came first,
+// or if that user is another person.
 func (s store) put(ctx context.Context, name, before string, was *api.Identity, next *record) (bool, error) {
 	after := ""
 	if next != nil {
@@ -120,7 +120,7 @@ func (s store) write(ctx context.Context, a putArgs, bound ...string) (bool, err
 	return done, nil
 }
 
-// nameOf returns the person that a user of an issuer is; empty: none that is known.
+// nameOf returns the person that a user of an issuer is; empty means none that is known.
 func (s store) nameOf(ctx context.Context, id api.Identity) (string, error) {
 	name, err := s.client.Get(ctx, subjectKey(id)).Result()
 	if errors.Is(err, redis.Nil) {

@@ -89,7 +89,7 @@ func (p *People) Enrol(ctx context.Context, name, password string, now time.Time
 	return p.secretOf(name, text), nil
 }
 
-// Enrolling returns the secret that waits for its first code; empty: none does.
+// Enrolling returns the secret that waits for its first code; empty if none does.
 func (p *People) Enrolling(ctx context.Context, name string) (api.TOTPSecret, error) {
 	r, _, err := p.store.load(ctx, name)
 	if err != nil || r == nil || r.Pending == "" {
@@ -174,8 +174,8 @@ func (p *People) ChangePassword(ctx context.Context, name string, req api.Passwo
 	return err
 }
 
-// proven refuses a password that is not that of the person. A session that somebody left open must not be
-// enough to guess it: failures count as those of logins, and after 10 an hour nothing is right.
+// proven refuses a wrong password of the person. A session that somebody left open must not suffice to guess
+// it: failures count as login failures, and after 10 an hour every password is refused.
 func (p *People) proven(ctx context.Context, name, password string) error {
 	r, _, err := p.store.load(ctx, name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // CreateAccount stores an account, or replaces it.
 func (p *Provisioner) CreateAccount(ctx context.Context, account api.Account) (api.AccountCreated, error) {
 	_, err := p.Accounts.Get(ctx, account.Account)
-	if fault.Is(err, fault.NotFound) { // late events of a former account of this id may have been counted
+	if fault.Is(err, fault.NotFound) { // late events of an earlier account with this id may have been counted
 		err = p.Outbox.Counts.ForgetEvents(ctx, account.Account)
 	}
 	if err != nil {
@@ -21,7 +21,7 @@ func (p *Provisioner) CreateAccount(ctx context.Context, account api.Account) (a
 }
 
 // DeleteAccount deletes an account, cancels its messages, deletes its tokens, templates and counts of events,
-// and takes it from its persons. The account goes first, so that nothing is added meanwhile. If the rest
+// and takes it from its people. The account goes first, so that nothing is added in between. If the rest
 // fails, the same request again completes it. An account of the configuration stays, with all of these.
 func (p *Provisioner) DeleteAccount(ctx context.Context, id string) (api.AccountDeleted, error) {
 	answer := api.AccountDeleted{Account: id, Deleted: true}

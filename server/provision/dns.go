@@ -18,11 +18,11 @@ import (
 	"github.com/postroom/postroom/internal/maildns"
 )
 
-// DNS is what the records of accounts depend on.
+// DNS is what accounts' records depend on.
 type DNS struct {
 	Resolver     maildns.HostResolver
-	Keys         *dkim.Keys    // of domains
-	BounceDomain string        // of return paths; empty: they are those of the senders
+	Keys         *dkim.Keys    // domains' keys
+	BounceDomain string        // for return paths; empty if they are the senders'
 	ServiceURL   func() string // its host takes returned mail
 }
 
@@ -127,7 +127,7 @@ func hostTerm(host string) string {
 // publicKey is a DKIM key as it is published.
 type publicKey struct{ name, record string }
 
-// keyOf returns the key that signs the mail of an account; zero: there is none.
+// keyOf returns the key that signs the mail of an account; zero if there is none.
 func (p *Provisioner) keyOf(ctx context.Context, a api.Account, domain string) (publicKey, error) {
 	if a.DKIM != nil {
 		sender, err := p.Accounts.Resolve(ctx, a.Account)
@@ -160,7 +160,7 @@ type source struct {
 // zone collects the records of an account.
 type zone struct {
 	*DNS
-	domain  string   // of the sender
+	domain  string   // the sender's
 	spf     []string // terms for its relays
 	sources []source // that Postroom sends from itself
 	asks    bool     // the DNS is asked
@@ -168,7 +168,7 @@ type zone struct {
 }
 
 func (z *zone) add(ctx context.Context, key publicKey, senders []api.SenderInfo) {
-	from := cmp.Or(z.BounceDomain, z.domain) // of the return path, which SPF is about
+	from := cmp.Or(z.BounceDomain, z.domain) // the return path's domain, which SPF is about
 	z.record(ctx, api.DNSRecord{Purpose: "spf", Name: from, Type: "TXT", Value: z.spfRecord()}, z.checkSPF)
 	if key.name == "" {
 		z.answer.Records = append(z.answer.Records, api.DNSRecord{Purpose: "dkim", Type: "TXT",
@@ -208,7 +208,7 @@ func (z *zone) addSource(ctx context.Context, s source) {
 	})
 }
 
-// spfRecord returns the record to publish; empty: the relays are not known.
+// spfRecord returns the record to publish, or "" if the relays are not known.
 func (z *zone) spfRecord() string {
 	if len(z.spf) == 0 {
 		return ""
@@ -216,7 +216,7 @@ func (z *zone) spfRecord() string {
 	return "v=spf1 " + strings.Join(z.spf, " ") + " ~all"
 }
 
-// mailHost returns the MX record to publish: the host of the service; empty: it is not known.
+// mailHost returns the MX record to publish: the host of the service; empty if it is not known.
 func (z *zone) mailHost() string {
 	u, err := url.Parse(z.ServiceURL())
 	if err != nil || u.Hostname() == "" {
@@ -273,7 +273,7 @@ func (z *zone) checkSPF(ctx context.Context, r api.DNSRecord) (maildns.Finding, 
 	return f, nil
 }
 
-// checkKey compares the published key with that of the record to publish.
+// checkKey compares the published key with the key in the record to publish.
 func (z *zone) checkKey(ctx context.Context, r api.DNSRecord) (maildns.Finding, error) {
 	f, err := maildns.DKIM(ctx, z.Resolver, r.Name)
 	if err != nil || f.Status != maildns.OK {

@@ -30,7 +30,7 @@ type Provisioner struct {
 	Login func(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
 }
 
-// verifyTimeout is the timeout for a relay while the client waits. Those of delivery are longer.
+// verifyTimeout is the timeout for a relay while the client waits. Delivery's timeouts are longer.
 const verifyTimeout = 20 * time.Second
 
 // Verify tries to log in to the relays that a request names or describes. It sends nothing, and returns

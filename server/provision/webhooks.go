@@ -17,9 +17,9 @@ import (
 // adminTimeout bounds the requests to a provider while the client waits. There may be several of them.
 const adminTimeout = 40 * time.Second
 
-// SetWebhook creates the webhook of a gateway at its provider, or changes what is wrong with it, and stores
-// the secret that proves it. With Check it only compares. A provider that refuses is no error: the answer
-// says what is wrong, and is stored with the gateway.
+// SetWebhook creates a gateway's webhook at its provider, or fixes it, and stores the secret that proves it.
+// With Check it only compares. If the provider refuses, that isn't an error: the answer says what is wrong,
+// and is stored with the gateway.
 func (p *Provisioner) SetWebhook(ctx context.Context, id string, req api.GatewayWebhookRequest) (
 	api.GatewayWebhook, error) {
 	target, err := p.target(ctx, id)
@@ -85,8 +85,8 @@ func (p *Provisioner) target(ctx context.Context, id string) (apisend.Target, er
 	return relay.API, err
 }
 
-// GatewayDomains lists the sender domains that a gateway's provider knows. If the provider can't be asked,
-// the fault is a Conflict with its reason.
+// GatewayDomains lists the sender domains that a gateway's provider knows. If the provider can't be asked, it
+// returns a Conflict with the reason.
 func (p *Provisioner) GatewayDomains(ctx context.Context, id string) (api.GatewayDomains, error) {
 	target, err := p.target(ctx, id)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package settings stores the settings that can be changed while Postroom runs: the instance's webhook
-// target, the public address, the number of delivery attempts and of completed jobs to keep, whether opens
-// and clicks are counted. The API and the pages show and change them. All parts that use them read them here.
+// Package settings stores the settings that can be changed while Postroom runs: webhook target, public
+// address, delivery attempts, completed jobs to keep, whether opens and clicks are counted. The API and the
+// pages show and change them. All parts that use them read them here.
 //
 // A setting has the value of the configuration until it is changed. A changed one keeps its value through
 // restarts, whatever the configuration says.
@@ -19,5 +19,5 @@
 //
 // One key in partition 0: settings (hash: a setting's name, its value as JSON). It does not expire.
 //
-// If Redis is unreachable, Get and Update return Unavailable, and Current returns what was last read.
+// If Redis is unreachable, Get and Update return Unavailable, and Current returns the values last read.
 package settings

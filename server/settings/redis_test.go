@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// failing is a Redis that tells it was asked, and fails.
+// failing is a Redis that reports that it was asked, and fails.
 type failing struct{ asked func() }
 
 func (f failing) HGetAll(ctx context.Context, _ string) *redis.MapStringStringCmd {

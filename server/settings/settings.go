@@ -17,21 +17,21 @@ import (
 
 const (
 	readEvery   = time.Second     // interval at which Run reads the changes of other processes
-	readTimeout = 3 * time.Second // of one such read, so that a hanging Redis does not delay the next
+	readTimeout = 3 * time.Second // for one such read, so that a hanging Redis does not delay the next
 )
 
 // Options are the values of the configuration, for settings that were never changed.
 type Options struct {
-	// ServiceURL is the public address. Empty: none is known.
+	// ServiceURL is the public address, or empty.
 	ServiceURL string
-	// DeliveryAttempts is the number of attempts of a message. Zero: 10.
+	// DeliveryAttempts is the number of attempts of a message. Defaults to 10.
 	DeliveryAttempts int
 	// QueueKeep is the number of completed jobs that stay visible in the queues.
 	QueueKeep int
 	// TrackOpens and TrackClicks are the defaults of accounts and messages: whether opens and clicks are
 	// counted.
 	TrackOpens, TrackClicks bool
-	// Logger gets changes, and failures to read. Nil: nothing is logged.
+	// Logger gets changes, and failures to read. Nil if nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -67,8 +67,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	return s, nil
 }
 
-// Run keeps Current up to date until ctx ends. It returns nil. A failure is logged when it begins and when it
-// is over.
+// Run keeps Current up to date until ctx ends. It returns nil. It logs a failure when it begins and when it
+// ends.
 func (s *Settings) Run(ctx context.Context) error {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()

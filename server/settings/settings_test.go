@@ -215,7 +215,7 @@ func TestRunReadsEverySecond(t *testing.T) {
 		s.current.Store(&Values{DeliveryAttempts: 6})
 		ended := make(chan error)
 		go func() { ended <- s.Run(ctx) }()
-		time.Sleep(10*time.Second + time.Millisecond) // of the bubble's clock
+		time.Sleep(10*time.Second + time.Millisecond) // on the bubble's clock
 		mu.Lock()
 		if asked != 11 {
 			t.Errorf("asked %d times in ten seconds", asked)

@@ -29,7 +29,7 @@ var ownHeaders = []string{
 	"x-ee-wh-attempts-made", "x-ee-wh-event-id", "x-ee-wh-signature",
 }
 
-// faults collects the wrong fields of a request.
+// faults collects a request's invalid fields.
 type faults struct{ fault.Fields }
 
 // Check returns Invalid with all wrong fields of a request; nil if there are none.

@@ -20,7 +20,7 @@ import (
 
 // Values are the settings in force.
 type Values struct {
-	ServiceURL       string   // public address; empty: none
+	ServiceURL       string   // public address; empty if none
 	DeliveryAttempts int      // attempts of a message, at least 1
 	QueueKeep        int      // completed jobs that stay visible in the queues
 	TrackOpens       bool     // default of accounts and messages: opens are counted
@@ -29,13 +29,13 @@ type Values struct {
 	Webhooks         Webhooks
 }
 
-// Webhooks is the instance's webhook target, beside the endpoints.
+// Webhooks is the instance's webhook target, in addition to the endpoints.
 type Webhooks struct {
-	URL     string             // empty: none
+	URL     string             // empty if none
 	Events  []string           // types of event; "*": all
 	Headers []api.CustomHeader // added to each request; their values may be secrets
 	Enabled bool               // if false, nothing is sent, whatever the URL
-	Broken  error              // why the headers don't open; nil: they do
+	Broken  error              // why the headers don't open; nil if they do
 }
 
 // Wants reports whether an event of this type goes to the target.
@@ -56,7 +56,7 @@ func (w Webhooks) LogValue() slog.Value {
 // String is LogValue as text.
 func (w Webhooks) String() string { return w.LogValue().String() }
 
-// settings returns the values as in answers. Its fields point to those of v.
+// settings returns the values as in answers. Its fields point to v's.
 func (v *Values) settings() api.Settings {
 	return api.Settings{
 		Webhooks: &v.Webhooks.URL, WebhookEvents: &v.Webhooks.Events, WebhooksCustomHeaders: &v.Webhooks.Headers,
@@ -120,8 +120,8 @@ func (s *Settings) encode(req api.Settings, url string) (names, pairs []string, 
 	return names, pairs, nil
 }
 
-// decode returns the defaults with the settings of Redis in their place. Unknown names belong to a newer
-// version and stay untouched.
+// decode returns the defaults, replaced by the settings of Redis. Unknown names belong to a newer version and
+// stay untouched.
 func (s *Settings) decode(stored map[string]string) (Values, error) {
 	v := s.defaults
 	v.Webhooks.Events, v.Webhooks.Headers = slices.Clone(v.Webhooks.Events), slices.Clone(v.Webhooks.Headers)
@@ -168,8 +168,8 @@ func (s *Settings) opened(value []byte, url string) ([]byte, error) {
 	return s.ring.Open(sealed, headersPlace(url))
 }
 
-// without are the settings of EmailEngine (v2.79) that have no meaning here: those of mailboxes, and those
-// that Postroom has in its configuration, with each account, or not at all.
+// without are EmailEngine's settings (v2.79) that have no meaning here: mailbox settings, and settings that
+// Postroom has in its configuration, with each account, or not at all.
 //
 //go:embed ignored.txt
 var without string

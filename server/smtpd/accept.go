@@ -15,8 +15,8 @@ import (
 // refuseTimeout bounds the writing of a refusal to a connection beyond the limit.
 const refuseTimeout = 2 * time.Second
 
-// accept accepts connections until the listener is closed. It goes on after a passing failure, such as a lack
-// of file descriptors.
+// accept accepts connections until the listener is closed. It continues after a temporary failure, such as a
+// lack of file descriptors.
 func (i *Inlet) accept(ctx, sessions context.Context, l listener) error {
 	var pause time.Duration
 	for {
@@ -48,7 +48,7 @@ func temporary(err error) bool {
 	return errors.As(err, &e) && e.Temporary()
 }
 
-// admit serves a connection in a goroutine of its own, unless there is no room for it.
+// admit serves a connection in a new goroutine, unless there is no room for it.
 func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	w := newWire(conn, i.pace())
 	var client peers.Client // not known before the PROXY header

@@ -23,15 +23,15 @@ const renewAfter = 30 * time.Second
 type login struct {
 	token   string // checked again with each message
 	tokenID string
-	account string    // that sends; empty: the default account
+	account string    // that sends; empty for the default account
 	checked time.Time // the last check of the token; zero if a message was sent since
 
 	keyRequired bool            // its mail needs an idempotency key
-	quota       *api.TokenQuota // of the token
-	quotaID     string          // by which it is counted
+	quota       *api.TokenQuota // the token's
+	quotaID     string          // the id by which it is counted
 	bound       bool            // the token is bound to the account
 
-	grant *access.Grant // of the last check; nil: the token is none
+	grant *access.Grant // from the last check; nil if the token is invalid
 }
 
 // auth logs a client in with a token (RFC 4954).
@@ -151,7 +151,7 @@ func (s *session) logIn(ctx context.Context, c credentials) reply {
 	return reply{code: 235, enhanced: "2.7.0", text: "Authentication succeeded"}
 }
 
-// noteLogin puts a login, or its refusal, into the audit log. That Postroom can't look is no refusal.
+// noteLogin puts a login, or its refusal, into the audit log. If Postroom can't look, that isn't a refusal.
 func (s *session) noteLogin(l *login, err error) {
 	who := l.grant.Actor(s.remote.String())
 	if l.grant != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	freeMemory   = 64 << 10 // of a message, which does not count against the shared memory
+	freeMemory   = 64 << 10 // part of a message that does not count against the shared memory
 	largeMessage = 1 << 20  // from this size on the outbox needs a processor for it
 )
 
@@ -21,11 +21,11 @@ var errFarTooLarge = errors.New("message far too large")
 type body struct {
 	content []byte
 	limit   int64
-	most    int64 // octets to keep, if the beginning is enough; 0: all
+	most    int64 // octets to keep, if the beginning is enough; 0 means all
 	read    int64 // octets, kept or not
 	refused reply // why the content is refused; its code is 0 while it is not
 	memory  *peers.Body
-	held    int64 // of memory
+	held    int64 // bytes of memory
 }
 
 func newBody(limit int64, memory *peers.Body) *body {
@@ -34,9 +34,9 @@ func newBody(limit int64, memory *peers.Body) *body {
 
 // readDots reads the content of DATA up to the line with a single dot. It drops that line, and the dot that
 // the client put before each line that begins with one. Only CRLF ends a line. A CR or LF alone is content:
-// the outbox turns it into CRLF before it doubles dots, so the next server cannot read it differently. Beside
-// a dot it is refused: there the client may have meant the end of the message, or an attacker wants the next
-// server to see one.
+// the outbox turns it into CRLF before it doubles dots, so the next server cannot read it differently. Next
+// to a dot it is refused: there the client may have meant the end of the message, or an attacker wants the
+// next server to see one.
 func (b *body) readDots(r *bufio.Reader) error {
 	lineStart, bare := true, false // the last piece ended with CRLF; with LF alone
 	var last byte                  // its last octet

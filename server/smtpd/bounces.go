@@ -20,8 +20,8 @@ import (
 
 // Bounces takes bounces in. feedback.Bounces implements it.
 type Bounces interface {
-	// Expected returns nil if mail to address is accepted. A fault of kind NotFound means that address looks
-	// like a return path of ours but is none. Any other error means that this is no address of ours.
+	// Expected returns nil if mail to address is accepted, and NotFound if address only looks like a return path
+	// of ours. Any other error means that this is not an address of ours.
 	Expected(address string) error
 	// Receive makes the facts that a mail proves durable. The mail may be cut after its first megabyte. A nil
 	// error means that they will be applied.
@@ -31,9 +31,9 @@ type Bounces interface {
 // BounceOptions are the settings of a bounce listener. At least one of Listen and LMTP is needed.
 type BounceOptions struct {
 	// Listen is for SMTP from anywhere. ListenTLS and InsecureAuth have no effect. LoginTimeout bounds the time
-	// to the first expected recipient; 0: 2 min. BodyMemory has no effect
+	// to the first expected recipient; defaults to 2 min. BodyMemory has no effect
 	Options
-	// path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of your own; empty: none
+	// path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of your own; empty if none
 	LMTP string
 }
 
@@ -45,7 +45,7 @@ const (
 	maxBounceRecipients  = 100     // RFC 5321 section 4.5.3.1.8
 	maxBounceConnections = 200
 	maxBouncesOfAddress  = 20
-	bounceMemory         = 64 << 20 // of all bounces together while they come in, shared by addresses
+	bounceMemory         = 64 << 20 // for all incoming bounces together, shared by addresses
 	bounceTime           = 2 * time.Minute
 )
 
@@ -66,7 +66,7 @@ func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	i := newInlet(o.Options, newBounceMetrics(o.Metrics))
 	i.bounces = to
 	i.memory = peers.NewPool(peers.Shares{Size: bounceMemory, First: keptOfBounce})
-	// Each has a limiter of its own, so that others on the internet cannot shut out your own mail server.
+	// Each has its own limiter, so that others on the internet cannot shut out your own mail server.
 	smtp, lmtp := i.newLimiter("bounce.maxConnections"), i.newLimiter("bounce.maxConnections")
 	if err := cmp.Or(
 		i.loadCertificate(),
@@ -78,7 +78,7 @@ func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	return i, nil
 }
 
-// listenSocket listens on a Unix socket that every user can write to: mail servers run as users of their own,
+// listenSocket listens on a Unix socket that every user can write to. Mail servers run as different users,
 // and a client of the socket can do no more than any sender of mail to us.
 func listenSocket(path string) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
@@ -95,7 +95,7 @@ func listenSocket(path string) (net.Listener, error) {
 }
 
 // removeStale removes a socket that a killed process left behind. It fails for a socket with a listener, and
-// for a file that is no socket.
+// for other files.
 func removeStale(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -154,7 +154,7 @@ func (s *session) expected(to string) reply {
 	return reply{code: 550, enhanced: "5.7.1", text: "Relay access denied"}
 }
 
-// takeBounce hands the mail over for each recipient. SMTP has one reply for all recipients, the worst; LMTP
+// takeBounce passes the mail on for each recipient. SMTP has one reply for all recipients, the worst; LMTP
 // has one for each (RFC 2033 section 4.2).
 func (s *session) takeBounce(ctx context.Context) reply {
 	s.idle = 0

@@ -27,7 +27,7 @@ import (
 type returns struct {
 	mu   sync.Mutex
 	got  []string              // recipient, then the mail
-	fail func(to string) error // nil: all is taken
+	fail func(to string) error // nil if all is taken
 }
 
 func (r *returns) Expected(address string) error {
@@ -346,8 +346,8 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// FuzzBounces says anything to a door for returned mail: nothing may be handed over for an address that is
-// not expected, and 250 after a content means that it was.
+// FuzzBounces says anything to a bounce listener: nothing may be passed on for an address that is not
+// expected, and 250 after a content means that it was.
 func FuzzBounces(f *testing.F) {
 	envelope := "MAIL FROM:<>\r\nRCPT TO:<bounces+good@example.com>\r\n"
 	for _, seed := range []string{

@@ -41,7 +41,7 @@ func (s *session) newBody() *body {
 	if s.login != nil {
 		owner = s.login.account + " " + s.login.tokenID
 	}
-	memory, _ := s.memory.Begin(owner) // there is no limit but that of connections
+	memory, _ := s.memory.Begin(owner) // there is no limit except for connections
 	b := newBody(s.opts.MaxMessage, memory)
 	if s.bounces != nil {
 		b.most = keptOfBounce
@@ -96,7 +96,7 @@ func (s *session) skipChunk(size int64) reply {
 	return badSequence
 }
 
-// brokenOff ends a conversation in the middle of a message. Nothing of the message is kept.
+// brokenOff ends a conversation in the middle of a message. It keeps none of the message.
 func (s *session) brokenOff(err error) reply {
 	s.metrics.messages.WithLabelValues("broken_off").Inc()
 	if errors.Is(err, errFarTooLarge) {
@@ -115,7 +115,7 @@ func (s *session) farTooLarge() reply {
 	return r
 }
 
-// submit hands the message to the outbox.
+// submit passes the message to the outbox.
 func (s *session) submit(ctx context.Context) reply {
 	s.idle = 0
 	s.t.body.refuseLoop()
@@ -124,8 +124,8 @@ func (s *session) submit(ctx context.Context) reply {
 		s.log.refused(ctx, s, r, nil)
 		return r
 	}
-	// A large message takes almost twice its memory more while it is submitted, and a processor: more of them at
-	// once would be done no sooner.
+	// A large message takes almost twice its memory more while it is submitted, and a processor: more of them
+	// together would be done no sooner.
 	if len(s.t.body.content) > largeMessage {
 		if err := s.turns.Acquire(ctx, 1); err != nil {
 			return tooMuchAtOnce

@@ -95,7 +95,7 @@ func TestDialogs(t *testing.T) {
 	}
 }
 
-// TestMessageReachesTheOutbox looks at what becomes of a whole message.
+// TestMessageReachesTheOutbox follows a whole message.
 func TestMessageReachesTheOutbox(t *testing.T) {
 	w := setup(t, settings{})
 	c := w.loggedIn()
@@ -133,7 +133,7 @@ func TestTheEnvelopeHasNoSourceRoute(t *testing.T) {
 	}
 }
 
-// TestReportsAreFollowedToTheLetter: recipients who want other reports go into a transaction of their own.
+// TestReportsAreFollowedToTheLetter: recipients who want other reports go into a separate transaction.
 func TestReportsAreFollowedToTheLetter(t *testing.T) {
 	rows := []struct {
 		name       string
@@ -206,7 +206,7 @@ func TestChunks(t *testing.T) {
 	c.expect("250 2.0.0 Ok: queued as Q1")
 
 	c.send("BDAT 6\r\nQUIT\r\n")
-	c.expect("503 .*") // and the chunk was no command
+	c.expect("503 .*") // and the chunk wasn't a command
 	c.say("MAIL FROM:<>", "250 .*")
 	c.send("RCPT TO:<wrong>\r\nBDAT 6 LAST\r\nQUIT\r\n")
 	c.expect("553 .*")

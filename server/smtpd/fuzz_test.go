@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/server/smtpd"
 )
 
-// script is a client that says what it has to say, in pieces of some size, and keeps what it is told.
+// script is a client that sends its text, in pieces of some size, and keeps the replies.
 type script struct {
 	said  *bytes.Reader
 	piece int
@@ -42,9 +42,9 @@ func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
 var queuedReply = regexp.MustCompile(`(?m)^250 2\.0\.0 Ok: queued as Q\d+\r$`)
 
-// FuzzConversation says anything to an inlet. It must come to an end without panicking, each reply must be
-// well formed, each message that is answered 250 must have reached the outbox and no other, and what is said
-// must mean the same however it is cut into pieces.
+// FuzzConversation says anything to an inlet. It must come to an end without panicking. Each reply must be
+// well formed, each message that is answered 250 must have reached the outbox and no other, and a text must
+// mean the same however it is cut into pieces.
 func FuzzConversation(f *testing.F) {
 	envelope := "MAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\n"
 	for _, seed := range []string{

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ehlo names the extensions. It also begins anew (RFC 5321 section 4.1.4).
+// ehlo names the extensions. It also resets the session (RFC 5321 section 4.1.4).
 func (s *session) ehlo(arg string) reply {
 	r := s.helo(arg)
 	if r.code != 250 {
@@ -44,13 +44,13 @@ func (s *session) mayLogIn() bool {
 	return s.tls || s.proxyTLS || s.opts.InsecureAuth || s.remote.IsLoopback()
 }
 
-// isProxyHeader reports whether a line is the beginning of the PROXY protocol: version 1, or the third line
-// of the signature of version 2.
+// isProxyHeader reports whether a line begins the PROXY protocol: version 1, or the third line of version 2's
+// signature.
 func isProxyHeader(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("PROXY ")) || string(line) == "\x00"
 }
 
-// refuseProxy refuses a PROXY header where none is believed. To go on would take the proxy for the client.
+// refuseProxy refuses an unexpected PROXY header. Continuing would mistake the proxy for the client.
 func (s *session) refuseProxy(ctx context.Context) reply {
 	s.log.proxyRefused(ctx, s.remote, s.proxySetting())
 	return reply{code: 554, enhanced: "5.7.1", text: "The PROXY protocol is not accepted from this address",
@@ -80,7 +80,7 @@ func (s *session) startTLS(ctx context.Context, arg string) reply {
 		return gone
 	}
 	s.reset()
-	s.greeted, s.login = false, nil // what was said in the clear does not count
+	s.greeted, s.login = false, nil // commands in the clear do not count
 	return reply{silent: true}
 }
 

@@ -36,30 +36,30 @@ type Parts struct {
 
 // Options are the settings of an inlet. At least one of Listen and ListenTLS is needed.
 type Options struct {
-	Listen       string // address for SMTP, with STARTTLS if there is a certificate; empty: none
-	ListenTLS    string // address for TLS from the first byte (RFC 8314), needs a certificate; empty: none
-	TLSCert      string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
+	Listen       string // address for SMTP, with STARTTLS if there is a certificate; empty if none
+	ListenTLS    string // address for TLS from the first byte (RFC 8314), needs a certificate; empty if none
+	TLSCert      string // file of the certificate chain in PEM, read again when it changes; empty means no TLS
 	TLSKey       string // file of its key in PEM
-	Hostname     string // name in the greeting; empty: os.Hostname
+	Hostname     string // name in the greeting; defaults to os.Hostname
 	InsecureAuth bool   // accept tokens without TLS from other machines too
-	// Proxies send the PROXY protocol on Listen and ListenTLS; nil: nobody does
+	// Proxies send the PROXY protocol on Listen and ListenTLS; nil if no one does
 	Proxies        *peers.Proxies
-	MaxMessage     int64 // bytes of a message; 0: 25 MB
-	MaxRecipients  int   // recipients of a message; 0: 1000
-	MaxConnections int   // connections at once; 0: 500
-	// connections of one address (IPv6: /64) at once without a login; 0: 50
+	MaxMessage     int64 // bytes of a message; defaults to 25 MB
+	MaxRecipients  int   // recipients of a message; defaults to 1000
+	MaxConnections int   // maximum of connections; defaults to 500
+	// connections of one address (IPv6: /64) without a login; defaults to 50
 	MaxConnectionsPerAddress int
-	MinRate                  int64 // bytes a second of a message, measured over IdleTimeout; 0: 4 kB
-	// BodyMemory is the memory in bytes that messages share while they come in, but for the first 64 kB of each.
-	// An account gets at most as much as is left for all others. Beyond it: 452. 0: 256 MB.
+	MinRate                  int64 // bytes a second of a message, measured over IdleTimeout; defaults to 4 kB
+	// BodyMemory is the memory in bytes that incoming messages share, except for the first 64 kB of each. An
+	// account gets at most as much as is left for all others. Beyond it, the answer is 452. Defaults to 256 MB.
 	BodyMemory int64
 	// IdleTimeout bounds the silence of a client between commands and within a message.
-	// 0: 5 min (RFC 5321 section 4.5.3.2.7).
+	// defaults to 5 min (RFC 5321 section 4.5.3.2.7).
 	IdleTimeout  time.Duration
-	LoginTimeout time.Duration         // from the greeting to the login; 0: 1 min
-	Grace        time.Duration         // for messages on their way in when ctx of Run ends; 0: 10 s
-	Metrics      prometheus.Registerer // nil: nothing is counted
-	Logger       *slog.Logger          // nil: nothing is logged
+	LoginTimeout time.Duration         // from the greeting to the login; defaults to 1 min
+	Grace        time.Duration         // for messages on their way in when ctx of Run ends; defaults to 10 s
+	Metrics      prometheus.Registerer // nil if nothing is counted
+	Logger       *slog.Logger          // nil if nothing is logged
 	Now          func() time.Time
 }
 
@@ -85,10 +85,10 @@ func (o Options) withDefaults() Options {
 // listens as soon as it is made, and answers while Run runs.
 type Inlet struct {
 	Parts
-	bounces   Bounces // nil: applications submit their messages here
+	bounces   Bounces // nil if applications submit their messages here
 	opts      Options
 	listeners []listener
-	cert      *dialing.Certificate // nil: no TLS
+	cert      *dialing.Certificate // nil means no TLS
 	metrics   *metrics
 	log       maillog
 	memory    *peers.Pool         // Options.BodyMemory
@@ -142,7 +142,7 @@ func newInlet(o Options, m *metrics) *Inlet {
 	}
 }
 
-// newLimiter makes the limiter of the listeners of one kind.
+// newLimiter makes the limiter for one kind of listener.
 func (i *Inlet) newLimiter(setting string) *peers.ConnLimiter {
 	return peers.NewConnLimiter(peers.ConnLimits{Connections: i.opts.MaxConnections,
 		PerNetwork: i.opts.MaxConnectionsPerAddress, Count: i.metrics.connections, Setting: setting,
@@ -244,7 +244,7 @@ func (i *Inlet) Run(ctx context.Context) error {
 	return err
 }
 
-// stop ends connections: idle ones at once, the others when they are done or Options.Grace is over.
+// stop ends connections: idle ones immediately, the others when they are done or Options.Grace ends.
 func (i *Inlet) stop(ctx context.Context, cut context.CancelFunc) {
 	i.mu.Lock()
 	i.stopping = true

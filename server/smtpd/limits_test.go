@@ -20,7 +20,7 @@ import (
 	"github.com/postroom/postroom/server/smtpd"
 )
 
-// TestRefusals: what the outbox says, in the words of SMTP.
+// TestRefusals: the outbox's errors, as SMTP replies.
 func TestRefusals(t *testing.T) {
 	limited := fault.New(fault.Limited, "", "Slow down")
 	limited.RetryAfter = 90 * time.Second
@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 			if got := c.say(mailText+".", row.want); len(got) > 510 {
 				t.Errorf("the reply has %d octets", len(got))
 			}
-			c.say("NOOP", "250 .*") // the conversation goes on
+			c.say("NOOP", "250 .*") // the conversation continues
 		})
 	}
 }
@@ -148,8 +148,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestMemoryIsShared: large messages that come in at once are told to wait when there is no memory left, and
-// fit again afterwards.
+// TestMemoryIsShared: large messages that come in together must wait when there is no memory left, and fit
+// again afterwards.
 func TestMemoryIsShared(t *testing.T) {
 	w := setup(t, settings{Options: smtpd.Options{MaxMessage: 4 << 20, BodyMemory: 4 << 20}})
 	large := strings.Repeat(strings.Repeat("x", 998)+"\r\n", 3000)
@@ -171,8 +171,8 @@ func TestMemoryIsShared(t *testing.T) {
 	second.say(large+".", "250 .*")
 }
 
-// TestLargeMessagesAreWorkedOnAFewAtATime: however many come in at once, no more of them are in hand than
-// there are processors, small ones pass by, and all are taken in the end.
+// TestLargeMessagesAreWorkedOnAFewAtATime: however many come in together, no more of them are processed than
+// there are processors, small ones pass by, and all are accepted in the end.
 func TestLargeMessagesAreWorkedOnAFewAtATime(t *testing.T) {
 	w := setup(t, settings{})
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
@@ -275,8 +275,8 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// silentAfter gives a client that has logged in and said what it ever will before an inlet hears any of it:
-// however slow the machine is, nothing is waited for but the end of its silence.
+// silentAfter gives a client that has logged in and sent everything before an inlet hears any of it. However
+// slow the machine is, the test waits only for the end of its silence.
 func silentAfter(t *testing.T, said string) *client {
 	t.Helper()
 	w := setup(t, settings{Options: smtpd.Options{IdleTimeout: time.Second}})
@@ -322,7 +322,7 @@ func TestLoop(t *testing.T) {
 	c.say(strings.Repeat("Received: from x\r\n\tby y\r\n", 51)+"\r\n.", "554 5.4.6 .*")
 }
 
-// TestBrokenOffMessageIsNotTaken: what comes before the connection ends is no message.
+// TestBrokenOffMessageIsNotTaken: data before the connection ends isn't a message.
 func TestBrokenOffMessageIsNotTaken(t *testing.T) {
 	w := setup(t, settings{})
 	c := w.loggedIn()
@@ -340,7 +340,7 @@ func TestBrokenOffMessageIsNotTaken(t *testing.T) {
 	}
 }
 
-// TestStop: a message on its way in is taken, everybody else is told to go, and nobody new is let in.
+// TestStop: an incoming message is accepted, everybody else must go, and no one new is let in.
 func TestStop(t *testing.T) {
 	w := setup(t, settings{Options: smtpd.Options{Grace: timeout}})
 	anonymous, between, inside, within := w.connect(), w.loggedIn(), w.loggedIn(), w.loggedIn()

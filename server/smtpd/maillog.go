@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// maillog writes the lines that an operator looks for when mail does not come in. They contain no mail
-// addresses; outbox logs those of a queued message.
+// maillog writes the lines that an operator looks for when mail does not come in. They contain no email
+// addresses; outbox logs a queued message's.
 type maillog struct{ *slog.Logger }
 
 func (l maillog) listening(on listener, i *Inlet) {

@@ -157,8 +157,8 @@ func TestProxyWithoutItsHeader(t *testing.T) {
 	}
 }
 
-// TestForgedProxyHeader: the header of a client that is no trusted proxy ends the conversation. A log line
-// tells the operator of a proxy what to set.
+// TestForgedProxyHeader: a header from a client that isn't a trusted proxy ends the conversation. A log line
+// tells a proxy's operator what to set.
 func TestForgedProxyHeader(t *testing.T) {
 	untrusting := peers.New([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, nil)
 	for _, tt := range []struct {

@@ -50,8 +50,8 @@ func syntax(format string, args ...any) reply {
 	return reply{code: 501, enhanced: "5.5.4", text: fmt.Sprintf(format, args...)}
 }
 
-// isError reports whether a reply is about a mistake in the conversation itself, which maxErrors bounds. The
-// refusal of a recipient or a message is none.
+// isError reports whether a reply is about a mistake in the conversation itself, which maxErrors bounds. A
+// refused recipient or message doesn't count.
 func (r reply) isError() bool { return r.code >= 500 && r.code < 550 || r.code == 555 }
 
 // lines returns the reply as it is sent, without the last CRLF.
@@ -105,9 +105,8 @@ func refusal(err error) reply {
 	return reply{code: 451, enhanced: "4.3.0", text: "An internal server error occurred; try again later"}
 }
 
-// invalid names the faults of a message. A wrong address of the envelope has an enhanced code of its own. The
-// faults of the content are phrases about the message: "contains a NUL byte", "its X-Postroom-Send-At must be
-// a time".
+// invalid names a message's errors. An invalid envelope address has its own enhanced code. Errors in the
+// content are phrases about the message: "contains a NUL byte", "its X-Postroom-Send-At must be a time".
 func invalid(e *fault.Error) reply {
 	r := reply{code: 550, enhanced: "5.6.0"}
 	var wrong []string
@@ -136,8 +135,8 @@ func invalid(e *fault.Error) reply {
 	return r
 }
 
-// loginRefusal turns an error of a login into a reply. RFC 4954 section 4.7.2: 535 for bad credentials, 454
-// for passing trouble.
+// loginRefusal turns a login error into a reply. RFC 4954 section 4.7.2: 535 for bad credentials, 454 for
+// temporary problems.
 func loginRefusal(err error) reply {
 	e, known := errors.AsType[*fault.Error](err)
 	switch {

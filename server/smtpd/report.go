@@ -10,15 +10,15 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// report is what a client asks for in delivery status notifications (RFC 3461). Postroom keeps one request a
-// message, SMTP has one a recipient. A recipient with another request is put off to a further transaction
-// (452), as RFC 5321 section 4.5.3.1.10 does with recipients beyond a limit. So every request is honoured
-// exactly.
+// report is what a client asks for in delivery status notifications (RFC 3461). Postroom keeps one request
+// for each message, SMTP has one for each recipient. A recipient with another request is deferred to another
+// transaction (452), as RFC 5321 section 4.5.3.1.10 does with recipients beyond a limit. So every request is
+// honoured exactly.
 type report struct {
 	full, headers bool
 	id            string
-	notify        []string // in lower case, sorted; nil: not said
-	// the original recipient, of a message to one who was not that; empty: each recipient is its own
+	notify        []string // in lower case, sorted; nil if not given
+	// the original recipient, if it differs from the recipient; empty if each recipient is its own
 	original string
 }
 
@@ -87,7 +87,7 @@ func (r report) dsn() *api.DSN {
 	return &d
 }
 
-// parseNotify returns a list of conditions in lower case, or nil if value is none.
+// parseNotify returns a list of conditions in lower case, or nil if value isn't one.
 func parseNotify(value string) []string {
 	list := strings.Split(strings.ToLower(value), ",")
 	slices.Sort(list)

@@ -15,7 +15,7 @@ import (
 // Bounds on the mistakes of a client. Beyond them the conversation ends.
 const (
 	maxErrors   = 10
-	maxFailures = 3 // of logins; access counts them too, over all connections of a network
+	maxFailures = 3 // failed logins; access counts them too, over all connections of a network
 )
 
 // maxIdleCommands bounds the idle commands (NOOP, RSET, VRFY, …) between two messages.
@@ -29,13 +29,13 @@ type session struct {
 	began  time.Time
 	tls    bool
 	lmtp   bool
-	pass   *peers.Pass // of the connection; nil in tests
+	pass   *peers.Pass // the connection's; nil in tests
 
 	proxyTLS bool // a trusted proxy says that the client uses TLS to it
 
 	greeted  bool // the client has said EHLO or HELO
 	login    *login
-	failures int // of logins
+	failures int // failed logins
 	errors   int
 	idle     int // idle commands since the last message
 

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// forged is what an attacker wants taken for a message of its own (CVE-2023-51764, 51765, 51766).
+// forged is what an attacker wants taken for a separate message (CVE-2023-51764, 51765, 51766).
 const forged = "MAIL FROM:<ceo@example.com>\r\nRCPT TO:<victim@example.net>\r\nDATA\r\nFrom: ceo@example.com\r\n\r\nforged\r\n.\r\n"
 
 // TestSmuggling sends every sequence that some server takes for the end of a message, followed by a forged
@@ -103,8 +103,7 @@ func TestDotAfterDoubleCR(t *testing.T) {
 	c.expect("250 .*")
 }
 
-// TestCommandsEndWithCRLF: two servers that disagree about the end of a command disagree about what comes
-// next.
+// TestCommandsEndWithCRLF: two servers that disagree about the end of a command disagree about the rest.
 func TestCommandsEndWithCRLF(t *testing.T) {
 	w := setup(t, settings{})
 	c := w.connect()

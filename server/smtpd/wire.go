@@ -13,8 +13,7 @@ import (
 	"github.com/postroom/postroom/server/peers"
 )
 
-// Sizes of what is read at once. A line of AUTH may have 12,288 octets (RFC 4954 section 4); a command needs
-// far less.
+// Sizes of reads. A line of AUTH may have 12,288 octets (RFC 4954 section 4); a command needs far less.
 const (
 	readBuffer = 16 << 10
 	maxCommand = 4 << 10
@@ -34,12 +33,12 @@ var (
 // wire is one connection: lines and content in, replies out, each with its timeout. Replies to commands that
 // came in together go out together (RFC 2920).
 type wire struct {
-	pace peers.Pace // of a message; Every is its longest silence
+	pace peers.Pace // for a message; Every is its longest silence
 	r    *bufio.Reader
 	w    *bufio.Writer
 
-	window peers.Window // of the message that comes in
-	until  time.Time    // its end; zero: a new one begins
+	window peers.Window // for the incoming message
+	until  time.Time    // its end; zero if a new one begins
 
 	raw net.Conn // beneath TLS
 
@@ -187,7 +186,7 @@ const (
 	lingerBytes = 256 << 10
 )
 
-// close ends the connection so that the last reply arrives. It goes on reading for a moment: closing a
+// close ends the connection so that the last reply arrives. It continues to read for a moment: closing a
 // connection with unread octets makes the kernel discard what is on its way out.
 func (w *wire) close() {
 	w.mu.Lock()
@@ -204,5 +203,5 @@ func (w *wire) close() {
 	w.cut()
 }
 
-// cut ends the connection at once.
+// cut ends the connection immediately.
 func (w *wire) cut() { _ = w.raw.Close() }

@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
-// timeout is for conditions that hold at once on an idle machine.
+// timeout is for conditions that hold immediately on an idle machine.
 const timeout = 30 * time.Second
 
 // token is what the access of a world knows: it may do everything.
@@ -54,7 +54,7 @@ type settings struct {
 	smtpd.Options
 	access *access.Access // nil: knows token, and nothing else
 	audit  *audit.Log     // nil: one that nobody reads
-	log    io.Writer      // gets the log at debug as well; nil: nobody does
+	log    io.Writer      // gets the log at debug as well; nil if no one does
 	tls    bool           // with a certificate, STARTTLS and an address for implicit TLS
 }
 
@@ -284,7 +284,7 @@ func plain(user, pass string) string {
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// startTLS goes on encrypted.
+// startTLS continues encrypted.
 func (c *client) startTLS(ca *x509.CertPool) *client {
 	c.t.Helper()
 	c.say("STARTTLS", "220 2.0.0 Ready to start TLS")

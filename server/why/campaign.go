@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/smtpsend/replies"
 )
 
-// campaignFate says what became of the mail of a campaign that has no message of its own in the email log.
+// campaignFate says how a campaign's mail ended that has no message in the email log.
 func (q *question) campaignFate(c api.PersonalCampaign) fate {
 	mail := fmt.Sprintf("The mail of the campaign “%s”", clip(cmp.Or(c.Name, c.Campaign), 60))
 	if c.Run > 1 {

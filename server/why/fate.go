@@ -12,13 +12,13 @@ import (
 	"github.com/postroom/postroom/smtpsend/replies"
 )
 
-// fate is what became of a message, for the address.
+// fate is the result of a message, for the address.
 type fate struct {
 	api.WhyFinding
 	arrived string
 }
 
-// fateOf says what became of a message. Nothing is read: it decides from what is known.
+// fateOf returns a message's fate. It reads nothing: it decides from the message.
 func (q *question) fateOf(m api.WhyMessage) fate {
 	f := q.decided(m)
 	f.QueueID, f.Account = m.QueueID, m.Account
@@ -139,7 +139,7 @@ func (q *question) failed(m api.WhyMessage) fate {
 	return f
 }
 
-// refusal is what is known of the last refusal of a message, whose words are given.
+// refusal returns the last refusal of a message, whose text is given.
 func refusal(m api.WhyMessage, said string) replies.Reply {
 	r := replies.Reply{Text: said}
 	if m.Error != nil {
@@ -172,7 +172,7 @@ func (q *question) doubtful(m api.WhyMessage, then string) fate {
 		onSome(at), then), api.ArrivedUnknown}
 }
 
-// What the outbox gives as the reason of a wait; see delivery_hold.go and delivery_attempt.go there.
+// The outbox's reasons for a wait; see delivery_hold.go and delivery_attempt.go there.
 const (
 	heldReason     = "the account is held"
 	campaignReason = "its campaign is paused or held"
@@ -229,7 +229,7 @@ func (q *question) live(m api.WhyMessage) fate {
 		q.step("Show the queue", "/", "queue status", laneQueue(m.Lane)))
 }
 
-// resume are the steps to resume a queue. Who is bound to an account may not.
+// resume returns the steps to resume a queue. People who are bound to an account may not.
 func (q *question) resume(queue string) []api.WhyStep {
 	if q.bound {
 		return nil
@@ -237,8 +237,8 @@ func (q *question) resume(queue string) []api.WhyStep {
 	return []api.WhyStep{q.step("Resume the queue", "/", "queue resume", queue)}
 }
 
-// told is what became of the webhooks about a message: nil, or the last failure. A delivery that failed
-// while another endpoint was told of the same event is a failure, too: that application has not heard.
+// told returns the result of the webhooks about a message: nil, or the last failure. A failed delivery is a
+// failure even if another endpoint got the same event: that application doesn't know.
 func (q *question) told(m api.WhyMessage) *api.WhyFinding {
 	for _, d := range q.answer.Deliveries {
 		if d.QueueID != m.QueueID || d.Status != "failed" && (d.Status != "pending" || d.Attempts == 0) {
@@ -271,7 +271,7 @@ func (q *question) told(m api.WhyMessage) *api.WhyFinding {
 	return nil
 }
 
-// becomes says in words what an event reports.
+// becomes says as text what an event reports.
 func becomes(name string) string {
 	switch event.Type(name) {
 	case event.MessageSent:

@@ -35,8 +35,7 @@ func (q *question) judge() {
 	a.Sentence, a.Arrived = a.Findings[0].Text, first[0].arrived
 }
 
-// fates are what became of each message, and of mail of campaigns that is not in the email log, the newest
-// first.
+// fates returns the fate of each message, and of campaign mail that is not in the email log, newest first.
 func (q *question) fates() (all []fate) {
 	seen := map[string]bool{}
 	for _, m := range q.answer.Messages {
@@ -52,8 +51,8 @@ func (q *question) fates() (all []fate) {
 	return all
 }
 
-// foremost are the findings about the newest message. What has stopped mail since it went out precedes them.
-// So does a webhook that failed, if nothing more is known than that the relay took it.
+// foremost returns the findings about the newest message. Anything that has stopped mail since it went out
+// precedes them. So does a failed webhook, if nothing more is known than that the relay took it.
 func (q *question) foremost(newest fate, stops []api.WhyFinding) []fate {
 	found := []fate{newest}
 	if told := q.toldOf(newest.QueueID); told != nil {
@@ -79,7 +78,7 @@ func (q *question) foremost(newest fate, stops []api.WhyFinding) []fate {
 	return append(later, found...)
 }
 
-// created is when the message of a fate was accepted; zero: not known.
+// created is when the message of a fate was accepted; zero if not known.
 func (q *question) created(f fate) time.Time {
 	for _, m := range q.answer.Messages {
 		if m.QueueID == f.QueueID {

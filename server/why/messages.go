@@ -56,7 +56,7 @@ func (y *Why) messages(ctx context.Context, q *question) error {
 	return nil
 }
 
-// means reports whether a message is among those that were asked about.
+// means reports whether a message is one that was asked about.
 func (q *question) means(ids ...string) bool { return q.named == "" || slices.Contains(ids, q.named) }
 
 // candidates returns the ids of the messages of the email log that may be to the address, newest first.
@@ -81,7 +81,7 @@ func (y *Why) candidates(ctx context.Context, q *question) (ids []string, _ erro
 			ids = append(ids, m.QueueID)
 		}
 	}
-	if q.answer.Partial { // of what the index has, the log still has some
+	if q.answer.Partial { // the log still has some of the index's messages
 		for _, d := range q.Indexed {
 			if q.means(d.QueueID, d.MessageID) && !slices.Contains(ids, d.QueueID) {
 				if _, err := y.Log.Message(ctx, d.QueueID); err == nil {
@@ -101,7 +101,7 @@ type told struct {
 	toOther bool     // it is not to the address
 }
 
-// message reads one message, as far as the address is concerned.
+// message reads one message, without other recipients' data.
 func (y *Why) message(ctx context.Context, q *question, id string) (one told, _ error) {
 	logged, err := y.Log.Message(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && q.Account != "" && logged.Account != q.Account {
@@ -136,7 +136,7 @@ func (y *Why) message(ctx context.Context, q *question, id string) (one told, _ 
 			continue
 		}
 		if len(e.Recipients) > 1 {
-			if e.Details != nil { // it is not known of whom
+			if e.Details != nil { // the person is not known
 				continue
 			}
 			e.Recipients = []string{m.Recipient.Address}
@@ -147,7 +147,7 @@ func (y *Why) message(ctx context.Context, q *question, id string) (one told, _ 
 	return one, nil
 }
 
-// deliveries reads the webhook deliveries of the events of the messages.
+// deliveries reads the webhook deliveries for the messages' events.
 func (y *Why) deliveries(ctx context.Context, q *question) error {
 	if y.Deliveries == nil {
 		return nil
@@ -196,7 +196,7 @@ func indexed(q *question, d api.FoundMessage) api.WhyMessage {
 	return m
 }
 
-// accounts finds those whose mail waits: of the messages, or of the question.
+// accounts finds the accounts whose mail waits: the messages', or the question's.
 func (y *Why) accounts(ctx context.Context, q *question) error {
 	ids := []string{q.Account}
 	for _, m := range q.answer.Messages {
@@ -222,7 +222,7 @@ func (y *Why) accounts(ctx context.Context, q *question) error {
 	return nil
 }
 
-// queues finds those that are paused.
+// queues finds paused queues.
 func (y *Why) queues(ctx context.Context, q *question) error {
 	q.paused = map[string]bool{}
 	for _, name := range []string{"submit", "bulk", "notify", "digests"} {

@@ -9,12 +9,12 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// stops are what stops mail to the address now, the most important first.
+// stops returns what stops mail to the address now, the most important first.
 func (q *question) stops() []api.WhyFinding {
 	return slices.Concat(q.suppressed(), q.waits(), q.left(), q.digests())
 }
 
-// suppressed are the suppressions that hold, those of all mail first.
+// suppressed returns the suppressions that hold, for all mail first.
 func (q *question) suppressed() (found []api.WhyFinding) {
 	for _, s := range q.Suppressions {
 		if s.Expired {
@@ -56,7 +56,7 @@ func (q *question) suppressed() (found []api.WhyFinding) {
 	return found
 }
 
-// meant says in words what the reason of a suppression means.
+// meant explains the reason of a suppression as text.
 func meant(reason string) string {
 	return cmp.Or(map[string]string{
 		"unsubscribe": "it unsubscribed",
@@ -115,7 +115,7 @@ func (q *question) left() (found []api.WhyFinding) {
 	return found
 }
 
-// digests are what keeps notifications from readers with the address.
+// digests returns what keeps notifications from readers with the address.
 func (q *question) digests() (found []api.WhyFinding) {
 	for _, r := range q.Digests {
 		add := func(f api.WhyFinding, steps ...api.WhyStep) {

@@ -30,7 +30,7 @@ type Source struct {
 	Read func(ctx context.Context, w outbox.Whom, into *Known) error
 }
 
-// Known is what is known of an address, apart from its messages.
+// Known is the data about an address, apart from its messages.
 type Known struct {
 	Indexed      []api.FoundMessage // messages that the search index has, newest first
 	Suppressions []api.Suppression
@@ -46,18 +46,18 @@ type Parts struct {
 	Sources     []Source
 	// Account returns an account with its state.
 	Account func(ctx context.Context, id string) (api.AccountInfo, error)
-	// Deliveries returns the webhook deliveries of events of an account; nil: there are no webhooks.
+	// Deliveries returns the webhook deliveries for an account's events; nil if there are no webhooks.
 	Deliveries func(ctx context.Context, account string, bound bool, events []string) (api.MessageDeliveries,
 		error)
 }
 
 // Options are the settings. The zero value works.
 type Options struct {
-	KeepLog  time.Duration         // how long the email log keeps messages, to say so; zero: not said
-	Patience time.Duration         // how long each source may take; zero: 10 s
-	Registry prometheus.Registerer // nil: no metrics
-	Logger   *slog.Logger          // nil: no log
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	KeepLog  time.Duration         // how long the email log keeps messages, to say so; zero if not said
+	Patience time.Duration         // how long each source may take; defaults to 10 s
+	Registry prometheus.Registerer // nil means no metrics
+	Logger   *slog.Logger          // nil means no log
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 // Why says why addresses did or did not get their mail. It is safe for concurrent use.
@@ -81,7 +81,7 @@ func New(parts Parts, o Options) (*Why, error) {
 		metrics: newMetrics(o.Registry, parts.Sources)}, nil
 }
 
-// question is one question, with what was learned of it so far.
+// question is one question, with its data so far.
 type question struct {
 	outbox.Whom
 	bound  bool // the caller sees this account only
@@ -97,8 +97,8 @@ type question struct {
 	blind  bool                       // the email log could not be asked
 }
 
-// To says why an address did or did not get its mail, within the account of a bound caller. Invalid: it is no
-// address. A source that fails is no error: the answer names it.
+// To says why an address did or did not get its mail, within the account of a bound caller, or returns
+// Invalid. If a source fails, that isn't an error: the answer names it.
 func (y *Why) To(ctx context.Context, bound, address string, in api.WhyQuery) (api.Why, error) {
 	if bound != "" && in.Account != "" && in.Account != bound {
 		return api.Why{}, fault.New(fault.Forbidden, "", "Unauthorized account")
@@ -151,7 +151,7 @@ func (y *Why) ask(ctx context.Context, q *question, name string, read func(conte
 	q.answer.Unasked = append(q.answer.Unasked, api.WhyUnasked{Source: name, Error: words(err)})
 }
 
-// words returns an error for who asks. Only errors that were made for callers are told in full.
+// words returns an error for callers. Only errors that were made for callers are shown in full.
 func words(err error) string {
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != fault.Internal && e.Message != "" {
 		return e.Message
@@ -162,7 +162,7 @@ func words(err error) string {
 	return "It could not be asked; the log of Postroom has more at the level debug"
 }
 
-// keep puts what is known of the address into the answer.
+// keep puts the data about the address into the answer.
 func (q *question) keep() {
 	a := &q.answer
 	a.Suppressions, a.Subscribers, a.Campaigns = q.Suppressions, q.Subscribers, q.Campaigns

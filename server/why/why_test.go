@@ -16,7 +16,7 @@ import (
 type mailLog struct {
 	messages []api.LoggedMessage
 	events   map[string][]api.MessageEvent
-	told     []api.Delivery // of every event
+	told     []api.Delivery // about every event
 	err      error
 }
 
@@ -100,7 +100,7 @@ func TestASourceFails(t *testing.T) {
 	}
 }
 
-// An open by a bot, or by one of several recipients, is no proof, and other recipients are not named.
+// An open by a bot, or by one of several recipients, proves nothing, and other recipients are not named.
 func TestWhatIsNoProof(t *testing.T) {
 	t.Parallel()
 	open := func(bot bool, to ...string) api.MessageEvent {
@@ -132,7 +132,7 @@ func TestWhatIsNoProof(t *testing.T) {
 	}
 }
 
-// A refusal is explained beside its words, and so is a webhook that failed.
+// A refusal is explained next to its text, and so is a failed webhook.
 func TestReasonsAreExplained(t *testing.T) {
 	t.Parallel()
 	failed := sent("A", "ann@example.com")
@@ -174,7 +174,7 @@ func TestOneMessage(t *testing.T) {
 	}
 }
 
-// What a campaign did is told where the email log does not have its mail.
+// The answer has a campaign's result if the email log does not have its mail.
 func TestCampaigns(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{"inDoubt": "inDoubt", "suppressed": "suppressed",

@@ -37,7 +37,7 @@ func onSome(t *time.Time) string {
 	return " on " + on(*t)
 }
 
-// quoted puts the words of somebody else into a sentence; "" if there are none.
+// quoted puts somebody else's text into a sentence; "" if there is none.
 func quoted(text string) string {
 	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
 	if text == "" {
@@ -98,7 +98,7 @@ func query(text string) string { return url.QueryEscape(text) }
 
 func messagePage(m api.WhyMessage) string { return "/messages/" + m.QueueID }
 
-// laneQueue is the name by which commands know the queue of a lane.
+// laneQueue returns a lane's queue name in commands.
 func laneQueue(lane api.Lane) string {
 	if lane == api.Bulk {
 		return "bulk"

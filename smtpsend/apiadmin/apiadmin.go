@@ -1,5 +1,5 @@
-// Package apiadmin does at a provider's API what a person does at the provider's console: it creates the
-// webhook of a gateway, lists sender domains, and reads the suppression list and the events.
+// Package apiadmin does at a provider's API what you would do at the provider's console. It creates a
+// gateway's webhook, lists sender domains, and reads the suppression list and the events.
 //
 // It changes nothing at a provider but the one webhook whose address it is given, and it deletes nothing. It
 // repeats no request, and follows no address that an answer names to another host: the key would go with it.
@@ -26,7 +26,7 @@ var ErrLacking = errors.New("the provider's API has no such function")
 type Client struct {
 	sender *apisend.Sender
 
-	// Wait waits for the turn of a gateway whose lists are read, for tests; nil: by the clock
+	// Wait waits before a gateway's list is read again, for tests; nil waits by the clock
 	Wait func(ctx context.Context, d time.Duration) error
 
 	mu    sync.Mutex
@@ -36,7 +36,7 @@ type Client struct {
 // New returns a client whose requests go over the connections of a sender.
 func New(s *apisend.Sender) *Client { return &Client{sender: s} }
 
-// call makes a request, and reads the JSON of its answer into a value; nil: the answer is not read.
+// call makes a request, and reads the JSON of its answer into a value, unless that is nil.
 func (c *Client) call(ctx context.Context, t apisend.Target, q apisend.Call, into any) error {
 	answer, err := c.sender.Call(ctx, t, q)
 	if err != nil || into == nil {
@@ -56,8 +56,8 @@ func strange(text string) error {
 		Scope: smtpsend.ScopeAccount, Err: errors.New(text)}
 }
 
-// after returns the path of the next page, which an answer names as a whole URL or as a path. Empty: it leads
-// to another host, or there is none.
+// after returns the path of the next page, which an answer names as a whole URL or as a path. It is "" if
+// there is none, or if it leads to another host.
 func after(t apisend.Target, next string) string {
 	if next == "" || strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") {
 		return next

@@ -32,7 +32,7 @@ func (c *Client) Domains(ctx context.Context, t apisend.Target) ([]api.GatewayDo
 	return list(c, ctx, t)
 }
 
-// postmarkDomains needs the token of the account: that of a server lists no domains.
+// postmarkDomains needs the account's token: a server's token lists no domains.
 func postmarkDomains(c *Client, ctx context.Context, t apisend.Target) (list []api.GatewayDomain, err error) {
 	if t.Secret == "" {
 		return nil, fmt.Errorf("%w: set api.secret to an account token; a server token lists no domains",

@@ -21,23 +21,23 @@ type EventPage struct {
 	Events  []provider.Event
 	Ignored int // understood, but not needed
 	Broken  int // unreadable, skipped
-	// time up to which all events are on this page and those before; zero: unknown until the last page
+	// time up to which all events are on this page and those before; zero if unknown until the last page
 	Until time.Time
-	Next  string // cursor of the next page; empty: this was the last
-	Note  string // what the API can't tell, for the operator; empty: nothing
+	Next  string // cursor of the next page; empty on the last
+	Note  string // what the API can't report, for the operator, if anything
 }
 
-// eventAPI is how the events of a provider are read. One call makes one request.
+// eventAPI is how a provider's events are read. One call makes one request.
 type eventAPI struct {
 	name provider.Name
 	gap  time.Duration // between two requests
 	page func(c *Client, ctx context.Context, t apisend.Target, q span) (EventPage, error)
 }
 
-// span is what a page is asked for.
+// span is the part of the events that a page is requested for.
 type span struct {
 	from, to time.Time
-	cursor   string // empty: the first page
+	cursor   string // empty for the first page
 }
 
 // eventAPIs has the providers with an events API. Amazon SES has none.
@@ -134,7 +134,7 @@ func following(t apisend.Target, next string) (string, error) {
 	return path, nil
 }
 
-// answered returns the HTTP status of an error; 0: there was no answer.
+// answered returns the HTTP status of an error; 0 if there was no answer.
 func answered(err error) int {
 	if e, ok := errors.AsType[*smtpsend.Error](err); ok {
 		return e.Status
@@ -157,7 +157,7 @@ func number(text string) int {
 // path joins a path and its query.
 func path(p string, query url.Values) string { return p + "?" + query.Encode() }
 
-// words splits a cursor at bars, into so many parts at least.
+// words splits a cursor at bars, into at least n parts.
 func words(cursor string, n int) []string {
 	parts := strings.Split(cursor, "|")
 	for len(parts) < n {

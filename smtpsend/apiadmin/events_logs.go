@@ -92,7 +92,7 @@ func nextLink(links json.RawMessage) string {
 	return ""
 }
 
-// Postmark lists at most so many bounces, the newest first.
+// The most bounces that Postmark lists, newest first.
 const (
 	postmarkPage = 500
 	postmarkMost = 10_000
@@ -131,8 +131,8 @@ func (c *Client) postmarkBounces(ctx context.Context, t apisend.Target, q span) 
 	return page, nil
 }
 
-// brevoWords are the names of events in webhooks, by those of the events API. Others are about opens, or
-// repeat: they have no key that both share.
+// brevoWords are the names of events in webhooks, by their names in the events API. Other events are about
+// opens, or repeat: they have no key that both share.
 var brevoWords = map[string]string{"delivered": "delivered", "hardBounces": "hard_bounce",
 	"softBounces": "soft_bounce", "blocked": "blocked", "spam": "spam", "invalid": "invalid_email",
 	"error": "error", "unsubscribed": "unsubscribed"}

@@ -58,7 +58,7 @@ func (c *Client) mailjetMessages(ctx context.Context, t apisend.Target, q span) 
 var resendWords = map[string]string{"delivered": "delivered", "opened": "delivered", "clicked": "delivered",
 	"bounced": "bounced", "complained": "complained", "failed": "failed", "suppressed": "suppressed"}
 
-// resendEmails reads GET /emails, the newest first, down to those of the day before.
+// resendEmails reads GET /emails, newest first, down to the day before.
 func (c *Client) resendEmails(ctx context.Context, t apisend.Target, q span) (EventPage, error) {
 	query := url.Values{"limit": {"100"}}
 	if q.cursor != "" {
@@ -82,7 +82,7 @@ func (c *Client) resendEmails(ctx context.Context, t apisend.Target, q span) (Ev
 			return page, nil
 		}
 		to := append(append(m.To, m.Cc...), m.Bcc...)
-		if word := resendWords[m.Last]; word != "" && len(to) == 1 { // of several, nobody knows which one
+		if word := resendWords[m.Last]; word != "" && len(to) == 1 { // of several, which one is unknown
 			page.add(provider.Resend, map[string]any{"type": "email." + word, "data": map[string]any{
 				"email_id": m.ID, "to": to, "bounce": map[string]any{"type": "Undetermined"}}})
 		} else {
@@ -96,7 +96,7 @@ func (c *Client) resendEmails(ctx context.Context, t apisend.Target, q span) (Ev
 	return page, nil
 }
 
-// moment reads a time as providers write it; zero: it is none.
+// moment reads a time as providers write it; zero if it isn't valid.
 func moment(text string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999-07", time.DateTime,
 		time.RFC1123, time.RFC1123Z} {
@@ -163,8 +163,8 @@ func (c *Client) mandrillMessages(ctx context.Context, t apisend.Target, q span)
 	return page, nil
 }
 
-// sendGridMost is how many messages SendGrid lists. It lists no further page: the next one ends where this
-// one began.
+// sendGridMost is how many messages SendGrid lists. It lists no further page: the next request ends where
+// this one began.
 const sendGridMost = 1000
 
 // sendGridMessages reads GET /v3/messages, an add-on. A cursor is the status that is listed, the end of the
@@ -220,7 +220,7 @@ func (c *Client) sendGridMessages(ctx context.Context, t apisend.Target, q span)
 	return page, nil
 }
 
-// sendGridNext returns the cursor after a page; empty: all was read.
+// sendGridNext returns the cursor after a page; empty if all was read.
 func sendGridNext(status, until string, open []string, to time.Time) string {
 	switch {
 	case len(open) == 0 && until == "" && status == "delivered":
@@ -231,7 +231,7 @@ func sendGridNext(status, until string, open []string, to time.Time) string {
 	return status + "|" + until + "|" + strings.Join(open, " ")
 }
 
-// sendGridWords are the events of webhooks, by those of the details of a message.
+// sendGridWords are the events of webhooks, by the events in a message's details.
 var sendGridWords = map[string]string{"bounced": "bounce", "dropped": "dropped", "spam_report": "spamreport",
 	"unsubscribe": "unsubscribe"}
 

@@ -81,7 +81,7 @@ func (d *desk) all(from, to time.Time) (EventPage, error) {
 	return sum, nil
 }
 
-// withEvents are the providers with an events API, and the kinds of events that it tells.
+// withEvents are the providers with an events API, and the kinds of events that it reports.
 var withEvents = map[string][]provider.Kind{
 	"mailgun": {provider.Delivered, provider.Bounced}, "sparkpost": {provider.Delivered, provider.Bounced},
 	"postmark": {provider.Bounced}, "brevo": {provider.Delivered, provider.Bounced},
@@ -200,7 +200,7 @@ func TestSendGridReadsByTime(t *testing.T) {
 	}
 }
 
-// An add-on that wasn't bought is no failure.
+// An add-on that wasn't bought isn't a failure.
 func TestSendGridWithoutItsEventsAPI(t *testing.T) {
 	d := setup(t, "sendgrid")
 	d.fake.Change(func(o *testapi.Options) { o.Restricted = true })
@@ -287,7 +287,7 @@ func TestPagesStayAtTheProvider(t *testing.T) {
 	}
 }
 
-// listWords are the words of providers for a hard bounce, a complaint, an unsubscribe and another reason.
+// listWords are providers' names for a hard bounce, a complaint, an unsubscribe and another reason.
 var listWords = map[string][4]string{
 	"ses": {"BOUNCE", "COMPLAINT", "", ""}, "sendgrid": {"bounces", "spam_reports", "unsubscribes", ""},
 	"mailgun":   {"bounces", "complaints", "unsubscribes", ""},

@@ -17,9 +17,9 @@ import (
 // SuppressionPage is a part of a provider's suppression list.
 type SuppressionPage struct {
 	Entries []Suppressed
-	Skipped int    // entries that stop only some mail, such as that of one tag
-	Next    string // cursor of the next page; empty: this was the last
-	Note    string // what the list lacks, for the operator; empty: nothing
+	Skipped int    // entries that stop only some mail, for example of one tag
+	Next    string // cursor of the next page; empty on the last
+	Note    string // what the list lacks, for the operator, if anything
 }
 
 // Suppressed is an address that a provider doesn't send to.
@@ -27,8 +27,8 @@ type Suppressed struct {
 	Address string
 	// ReasonBounced, ReasonSpam or ReasonUnsubscribed; ReasonOther: a person added it
 	Reason  provider.Reason
-	Since   time.Time // zero: not known
-	Until   time.Time // zero: for good
+	Since   time.Time // zero if not known
+	Until   time.Time // zero means permanently
 	Comment string    // the provider's words
 }
 
@@ -61,7 +61,7 @@ func (c *Client) Suppressions(ctx context.Context, t apisend.Target, cursor stri
 	return page, err
 }
 
-// reasons are the words of providers for why an address is on their list, in lower case.
+// reasons are providers' terms for why an address is on their list, in lower case.
 var reasons = map[string]provider.Reason{
 	"bounce": provider.ReasonBounced, "complaint": provider.ReasonSpam, // ses, resend
 	"hardbounce": provider.ReasonBounced, "spamcomplaint": provider.ReasonSpam, // postmark, brevo
@@ -106,7 +106,7 @@ func (c *Client) sesList(ctx context.Context, t apisend.Target, cursor string) (
 	return page, err
 }
 
-// unix returns a time in seconds since 1970; zero: none.
+// unix returns a time in seconds since 1970; zero if none.
 func unix(seconds float64) time.Time {
 	if seconds <= 0 || seconds > 1<<40 {
 		return time.Time{}
@@ -142,7 +142,7 @@ func (s several) next(i int, rest string) string {
 	return ""
 }
 
-// sendGridOwn has SendGrid's lists. That of blocks is left out: SendGrid sends to those addresses.
+// sendGridOwn has SendGrid's lists, without blocks: SendGrid sends to those addresses.
 var sendGridOwn = several{{"bounces", provider.ReasonBounced}, {"invalid_emails", provider.ReasonBounced},
 	{"spam_reports", provider.ReasonSpam}, {"unsubscribes", provider.ReasonUnsubscribed}}
 

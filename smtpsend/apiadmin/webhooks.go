@@ -19,9 +19,9 @@ type wanted struct{ url, secret string }
 
 // present is the webhook with that address at the provider.
 type present struct {
-	id     string // the provider's; empty: there is none
+	id     string // the provider's; empty if there is none
 	right  bool   // it is on, and reports all that Postroom reads
-	secret string // with which it proves itself; empty: the provider doesn't tell
+	secret string // with which it proves itself; empty if the provider doesn't show it
 	state  any    // what put needs to know besides
 }
 
@@ -30,7 +30,7 @@ type webhooks struct {
 	find func(*Client, context.Context, apisend.Target, wanted) (present, error)
 	// creates the webhook, or changes the present one. It returns the secret with which it proves itself.
 	put func(*Client, context.Context, apisend.Target, wanted, present) (string, error)
-	// what the secret is, where only the user can know it; empty: we or the provider make it
+	// what the secret is, if only the user can know it; empty if we or the provider make it
 	needs string
 }
 
@@ -67,8 +67,8 @@ func (c *Client) Webhook(ctx context.Context, t apisend.Target, address, secret 
 	return api.HookOK, nil
 }
 
-// SetWebhook creates the webhook of this address, or changes what is wrong with it. It returns the secret
-// with which it proves itself: that of the argument, or the provider's own. A second call makes no other one.
+// SetWebhook creates the webhook of this address, or fixes it. It returns the secret with which the webhook
+// proves itself: the argument, or the provider's own. A second call makes no other webhook.
 func (c *Client) SetWebhook(ctx context.Context, t apisend.Target, address, secret string) (string, error) {
 	w := wanted{address, secret}
 	h, err := hooksFor(t, w)
@@ -147,7 +147,7 @@ func conflict(text string, values ...any) error {
 		Scope: smtpsend.ScopeAccount, Err: fmt.Errorf(text, values...)}
 }
 
-// status returns the HTTP status of an error; 0: there was no answer.
+// status returns the HTTP status of an error; 0 if there was no answer.
 func status(err error) int {
 	e, _ := errors.AsType[*smtpsend.Error](err)
 	return cmp.Or(e, &smtpsend.Error{}).Status

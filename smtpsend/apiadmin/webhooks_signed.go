@@ -163,7 +163,7 @@ func putMailgun(c *Client, ctx context.Context, t apisend.Target, w wanted, p pr
 }
 
 type mandrillHook struct {
-	Key         string   `json:"key,omitempty"` // that of the account
+	Key         string   `json:"key,omitempty"` // the account's
 	ID          int64    `json:"id,omitempty"`
 	URL         string   `json:"url,omitempty"`
 	Description string   `json:"description,omitempty"`

@@ -15,33 +15,33 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// adapter is what differs between the providers.
+// adapter has the differences between the providers.
 type adapter struct {
-	base  func(Target) string // URL of the API; nil: Target.URL is required
-	most  int                 // recipients of one request; 0: any number
-	size  int64               // bytes of a message, as MIME; 0: any number
+	base  func(Target) string // URL of the API; if nil, Target.URL is required
+	most  int                 // recipients of one request; 0 means any number
+	size  int64               // bytes of a message, as MIME; 0 means any number
 	apart bool                // it takes parts instead of MIME: mail.parts is set
 	tls   bool                // it can require TLS for a message
-	// returns what of a message the API can't carry, to be said after "it has", with the field of a submit in
-	// front, as in "attachments: an empty attachment"; empty: nothing. nil: it carries any
+	// returns what the API can't carry of a message, to follow "it has", with the field of a submit in front, as
+	// in "attachments: an empty attachment", or "". nil if it carries any
 	lacks func(Target, *mail) string
 	// makes a request; it may be repeated with the same bytes
 	request func(Target, *mail, group) (request, error)
-	// signs a request with this body; nil: request puts the key into it
+	// signs a request with this body; if nil, request puts the key into it
 	sign func(context.Context, *Sender, Target, *http.Request, []byte) error
 	// says what an answer means. It is called for every answer, also for one without JSON.
 	read func(*exchange) answer
-	list *listing // how it takes several messages in one request; nil: one by one
-	// the wait until the provider's limit is reset, from an answer's header; nil: the header never has it
+	list *listing // how it takes several messages in one request; nil if one by one
+	// the wait until the provider's limit is reset, from an answer's header; nil if the header never has it
 	reset func(http.Header, time.Time) time.Duration
-	// how long the provider remembers a key against duplicates; 0: it takes none
+	// how long the provider remembers a key against duplicates; 0 if it takes none
 	remembers time.Duration
 	// a harmless request that shows whether the key is good
 	check func(Target) request
-	// says what its answer with 2xx means; nil: it is good. A nil function takes any. Other answers are read as
-	// those to a message
+	// says what its answer with 2xx means, or nil if it is good. A nil function accepts any. Other answers are
+	// read as answers to a message
 	checked func(*exchange) *refusal
-	// says whether a refusal of the check shows that the key is good; nil: none does
+	// says whether a refusal of the check shows that the key is good; nil if none does
 	fine func(*exchange) bool
 }
 
@@ -61,12 +61,12 @@ var adapters = map[api.GatewayType]*adapter{
 
 // request is one request to an API.
 type request struct {
-	method string // empty: POST
+	method string // defaults to POST
 	path   string // with the query, after Target.Base
 	header http.Header
 	body   []byte
-	key    string // against duplicates; empty: none
-	item   []byte // the message as an item of a list; nil: it must go alone
+	key    string // against duplicates; empty if none
+	item   []byte // the message as an item of a list; nil if it must go alone
 	list   bool   // it has several messages
 }
 
@@ -107,7 +107,7 @@ type mail struct {
 	key   string  // against duplicates, for a group that is all of the recipients left
 }
 
-// proof returns the text that proves the message; empty: it has none.
+// proof returns the text that proves the message; empty if it has none.
 func (m *mail) proof() string {
 	if m.Labels.Proof == nil {
 		return ""
@@ -119,8 +119,8 @@ func (m *mail) proof() string {
 type listing struct {
 	most    int // messages of a request
 	request func(t Target, key string, items [][]byte) (request, error)
-	// takes an answer apart: into one for each message, with the status and the body that it would have alone;
-	// nil: it says nothing of the message. It reports false if it is no answer to a list, but one to the request
+	// splits an answer into one for each message, with the status and the body that it would have alone, or nil
+	// for a message that it doesn't mention. It reports false if the answer isn't to a list, but to the request
 	// as a whole.
 	split func(*exchange) (answers []*exchange, list bool)
 }
@@ -130,7 +130,7 @@ type exchange struct {
 	target  Target
 	adapter *adapter
 	method  string
-	to      []string // the recipients, as sent: those of group
+	to      []string // the recipients, as sent: the group's
 	group   group
 	status  int
 	header  http.Header
@@ -138,29 +138,29 @@ type exchange struct {
 	now     time.Time // when the answer was read
 }
 
-// answer is what a provider said of the recipients of a request.
+// answer is a provider's answer about a request's recipients.
 type answer struct {
 	unreadable bool                 // it is not of the API's form: the status decides, or it is in doubt
 	id         string               // the provider's, for all recipients that it took
-	refusal    *refusal             // for all recipients; nil: it took them
+	refusal    *refusal             // for all recipients; nil if it took them
 	each       map[string]recipient // single recipients, by fold of the address, instead of id and refusal
 	listed     bool                 // each lists all recipients: one that is missing is in doubt
 	again      bool                 // recipients that are not in each were not taken because of the others
-	// one of the recipients is refused, and nobody was taken. The answer doesn't say which one it is
+	// one of the recipients is refused, and none was taken. The answer doesn't name the refused one
 	unnamed bool
 }
 
-// recipient is what an answer says of one recipient.
+// recipient is an answer's part about one recipient.
 type recipient struct {
 	id      string
-	refusal *refusal // nil: it was taken
+	refusal *refusal // nil if it was taken
 	doubt   error    // the answer contradicts itself
 }
 
 // fold makes addresses comparable: providers change their case.
 func fold(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
-// refuse is the answer of a provider that took the message for nobody.
+// refuse returns the answer of a provider that took the message for no recipient.
 func refuse(m meaning, reason, text string) answer {
 	return answer{refusal: &refusal{meaning: m, reason: reason, text: text}}
 }
@@ -174,7 +174,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSpace(out.Bytes()), err
 }
 
-// decode reads the JSON of an answer into v. It reports false if it is none, or of another form.
+// decode reads an answer's JSON into v. It reports false if it isn't JSON, or has another form.
 func (x *exchange) decode(v any) bool { return json.Unmarshal(x.body, v) == nil }
 
 // id is an id in an answer: a text, or a number of any size.

@@ -57,10 +57,10 @@ type member struct {
 	out  sent
 
 	marked bool  // BeforeDot has succeeded; only of the list
-	failed error // of its marks, in the request under way
+	failed error // why its marks failed, in the request under way
 
 	turn    bool          // it waits no longer for a connection
-	marking chan struct{} // closed when its marks have been called; nil: they are not being called
+	marking chan struct{} // closed when its marks have been called; nil if they are not being called
 	left    bool          // the last byte of its request
 	gone    bool          // its caller does not wait any more
 }
@@ -160,7 +160,7 @@ func (l *batch) take(turn bool) []*member {
 	return members
 }
 
-// settle hands a message its result.
+// settle gives a message its result.
 func (l *batch) settle(m *member, out sent) {
 	l.s.batches.mu.Lock()
 	defer l.s.batches.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *batch) settle(m *member, out sent) {
 	}
 }
 
-// drop notes that nobody waits for a message any more. The caller holds the lock.
+// drop notes that no one waits for a message any more. The caller holds the lock.
 func (l *batch) drop(m *member) {
 	m.gone = true
 	if l.waiting--; l.waiting == 0 {
@@ -193,7 +193,7 @@ func (l *batch) giveUp(m *member) bool {
 }
 
 // quit takes a message out whose caller has left. It is in doubt if the last byte has. While its marks are
-// being called, quit returns what is closed afterwards.
+// being called, quit returns a channel that is closed afterwards.
 func (l *batch) quit(m *member) (out sent, marking <-chan struct{}) {
 	l.s.batches.mu.Lock()
 	defer l.s.batches.mu.Unlock()
@@ -215,8 +215,8 @@ func (l *batch) quit(m *member) (out sent, marking <-chan struct{}) {
 	return out, nil
 }
 
-// send sends messages in one request. Those whose marks fail are left out, and the request starts again.
-// Those that are refused together are sent in halves.
+// send sends messages in one request. If marks fail, it leaves those messages out and starts the request
+// again. If messages are refused together, it sends them in halves.
 func (l *batch) send(members []*member) {
 	for len(members) > 0 {
 		out := l.deliver(members)
@@ -266,7 +266,7 @@ func (l *batch) deliver(members []*member) sent {
 	})
 }
 
-// errUnmarked is why a request was given up of which a message could not be marked.
+// errUnmarked is why a request was given up because a message could not be marked.
 var errUnmarked = errors.New("a message of the list was not marked")
 
 // mark calls the marks of all messages side by side before the last byte leaves.

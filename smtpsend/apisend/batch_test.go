@@ -32,7 +32,7 @@ type crowd struct {
 	*testapi.Server
 	s       *Sender
 	to      Target
-	release chan struct{} // lets the first request go on
+	release chan struct{} // continues the first request
 	group   sync.WaitGroup
 	first   sync.WaitGroup
 	came    atomic.Int64 // messages whose request was made
@@ -104,8 +104,8 @@ func outcome(r smtpsend.RecipientResult) string {
 	}
 }
 
-// TestListsAreExact: 10,000 messages, of which one in each thousand has a wrong address, and one an inactive
-// one: everybody gets their own result, nobody gets a message twice.
+// TestListsAreExact: one of each thousand of 10,000 messages has a wrong address, and one an inactive one.
+// Everybody gets their own result, no one gets a message twice.
 func TestListsAreExact(t *testing.T) {
 	t.Parallel()
 	const all = 10_000
@@ -321,7 +321,7 @@ func TestAnswersToLists(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		fault testapi.Fault
-		want  string // of the first message, and of the others
+		want  string // the first message's, and the others'
 	}{
 		"nothing":   {testapi.Fault{}, "sent, sent"},
 		"key":       {testapi.Fault{Expire: true}, "auth account, auth account"},

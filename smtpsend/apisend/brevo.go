@@ -177,7 +177,7 @@ func brevoAnswer(x *exchange) answer {
 	case x.ok():
 		return answer{id: string(said.ID), unreadable: said.ID == ""}
 	case said.Code == "duplicate_request" && x.status == http.StatusBadRequest:
-		return answer{} // the first one was taken, and nobody says its id
+		return answer{} // the first was taken, and its id is unknown
 	case said.Code == "":
 		return answer{unreadable: true}
 	}

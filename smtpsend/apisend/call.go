@@ -11,9 +11,9 @@ import (
 
 // Call is a request to a provider's API that sends no message: one about webhooks, domains or lists.
 type Call struct {
-	Method string // empty: GET, or POST where there is a body
+	Method string // defaults to GET, or POST if there is a body
 	Path   string // with its query, after the base of the API
-	Body   any    // url.Values make a form, everything else JSON; nil: there is none
+	Body   any    // url.Values make a form, everything else JSON; nil if there is none
 	Header http.Header
 }
 
@@ -44,7 +44,7 @@ func (s *Sender) Call(ctx context.Context, t Target, c Call) (Answer, error) {
 	return Answer{Header: out.x.header, Body: out.x.body}, nil
 }
 
-// request makes the request of a call. The header of the check of a key has the credentials.
+// request makes a call's request. Its header has the credentials, as in the check of a key.
 func (c Call) request(t Target, a *adapter) (request, error) {
 	q := request{method: c.Method, path: c.Path, header: a.check(t).header.Clone(), list: true}
 	q.header.Set("Accept", "application/json")

@@ -10,7 +10,7 @@ import (
 // Lack is why a gateway can't carry a message.
 type Lack struct {
 	Gateway string // id
-	Field   string // of a submit, that the reason is about, such as attachments; empty: the content
+	Field   string // the field of a submit that the reason is about, such as attachments; empty for the content
 	Why     string // what follows the word "it"
 }
 
@@ -20,8 +20,8 @@ func (l *Lack) Error() string {
 }
 
 // Carries returns nil if a target can carry a message with this content, and otherwise the reason that Send
-// would give without a request. It asks nobody. It looks at the envelope, RequireTLS and the content; m.Body
-// isn't read. The target's type must be Known.
+// would give without a request. It makes no request. It looks at the envelope, RequireTLS and the content;
+// m.Body isn't read. The target's type must be Known.
 func Carries(t Target, m smtpsend.Message, content []byte) *Lack {
 	return adapters[t.Type].carries(t, &mail{Message: m, raw: content})
 }

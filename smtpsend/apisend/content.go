@@ -25,7 +25,7 @@ type content struct {
 	inline           []file        // what html shows by their Content-ID
 	files            []file        // attachments, in order
 	header           []field       // all other fields, in order
-	lost             string        // what neither parts nor alternatives express; empty: nothing
+	lost             string        // what neither parts nor alternatives express, if anything
 }
 
 // alternative is a further form of the text, such as an invitation.
@@ -36,9 +36,9 @@ type alternative struct {
 
 // file is a part that isn't a text of the message.
 type file struct {
-	name    string // empty: none
+	name    string // empty if none
 	kind    string // media type with its parameters
-	cid     string // Content-ID without brackets; empty: none
+	cid     string // Content-ID without brackets; empty if none
 	content []byte
 }
 
@@ -244,7 +244,7 @@ func (t *partTaker) takeMixed(n *message.Node) (shown bool) {
 	return shown
 }
 
-// takeRelated takes HTML and what it shows (RFC 2387).
+// takeRelated takes HTML and its images (RFC 2387).
 func (t *partTaker) takeRelated(n *message.Node, at place) (shown bool) {
 	root := 0
 	if start := strings.Trim(n.Params["start"], "<>"); start != "" {

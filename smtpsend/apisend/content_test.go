@@ -375,7 +375,7 @@ func TestTakeApartIsBounded(t *testing.T) {
 	}
 }
 
-// TestTwoReadersAgree compares what is taken apart of the golden mails with what the reader for people finds.
+// TestTwoReadersAgree compares the split parts of the golden emails with what the reader for people finds.
 func TestTwoReadersAgree(t *testing.T) {
 	for name, raw := range golden(t) {
 		t.Run(name, func(t *testing.T) {
@@ -396,7 +396,7 @@ func TestTwoReadersAgree(t *testing.T) {
 			for _, f := range append(c.inline, c.files...) {
 				got = append(got, fmt.Sprint(f.name, mediaType(f.kind), f.cid, len(f.content)))
 			}
-			// go-message takes for an encoded word what RFC 2231 says is none
+			// go-message reads it as an encoded word, which it isn't by RFC 2231
 			if d := cmp.Diff(want, got); d != "" && name != "filenames.eml" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
@@ -424,7 +424,7 @@ func golden(t testing.TB) map[string][]byte {
 	return all
 }
 
-// TestJoinedPartsSayTheSame: taking apart what a provider makes of the parts gives the parts again.
+// TestJoinedPartsSayTheSame: splitting what a provider makes of the parts gives the parts again.
 func TestJoinedPartsSayTheSame(t *testing.T) {
 	for name, raw := range golden(t) {
 		t.Run(name, func(t *testing.T) { checkJoined(t, raw) })

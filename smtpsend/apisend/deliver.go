@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// alone sends a request for which nobody waits but the caller.
+// alone sends a request that only the caller waits for.
 func (d *delivery) alone(ctx context.Context, q request, g group) sent {
 	begun := time.Now()
 	leave, failure := d.s.enter(ctx, d.t, d.m.Message)
@@ -39,7 +39,7 @@ func (s *Sender) deliver(ctx context.Context, t Target, q request, g group, mark
 // doubtWaits are the waits before a request in doubt is repeated with its key.
 var doubtWaits = []time.Duration{0, time.Second, 5 * time.Second}
 
-// marking returns what is called before the last byte leaves, of a request that is repeated or of the first.
+// marking returns the function to call before the last byte leaves, for a repeated or the first request.
 type marking func(repeated bool) func(context.Context) error
 
 // repeat repeats a request in doubt with its key until an answer settles the doubt. A later attempt can do so
@@ -63,7 +63,7 @@ func (s *Sender) repeat(ctx context.Context, t Target, q request, g group, marks
 	return doubt
 }
 
-// said is what the answer to a request means. That to a list has a meaning for each message.
+// said returns what the answer to a request means. An answer to a list has a meaning for each message.
 func (o sent) said(q request) answer {
 	if q.list && o.x.ok() {
 		_, list := o.x.adapter.list.split(o.x)
@@ -72,8 +72,8 @@ func (o sent) said(q request) answer {
 	return o.x.adapter.read(o.x)
 }
 
-// settles reports whether an answer tells what became of the request before it, which had the same key: the
-// provider took it, or judges it now. One that is about the gateway says nothing of that.
+// settles reports whether an answer shows the result of the request before it, which had the same key: the
+// provider took it, or judges it now. An answer about the gateway doesn't.
 func (o sent) settles(q request) bool {
 	if o.err != nil {
 		return false

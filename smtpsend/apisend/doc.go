@@ -3,15 +3,15 @@
 // provider is one file with an adapter: what a request looks like, and what its answers mean.
 //
 // It promises:
-//   - Each recipient has its own result. A recipient that an answer leaves out is in doubt, and so are all of
+//   - Each recipient has its own result. A recipient that an answer leaves out is in doubt. So are all of
 //     them if the answer is not of the API's form, is cut, too long, or too late. A recipient that an answer
 //     names and the message did not have is ignored and counted.
 //   - The last byte of a request is its final dot: it leaves when Message.BeforeDot and Message.AtDot have
 //     returned nil. Until then the request is incomplete, and nothing can be delivered. A request that broke
 //     before is never in doubt.
-//   - No request is repeated, with two exceptions. One over a kept connection that had ended, of which the
-//     provider has seen nothing, goes out once more. One that is in doubt goes out again with the same key
-//     and the same bytes, where the provider remembers keys.
+//   - No request is repeated, with two exceptions. A request over a kept connection that had ended goes out
+//     once more, because the provider has seen nothing. A request in doubt goes out again with the same key
+//     and the same bytes, if the provider remembers keys.
 //   - Messages for one target that come at the same time share a request where the API takes lists. Their
 //     callers see single messages. A message whose marks fail is left out before the last byte leaves. A list
 //     that is refused for one of them is asked again in halves. A wrong count in an answer puts all in doubt.

@@ -26,9 +26,9 @@ var (
 
 // sent is the result of a request.
 type sent struct {
-	x      *exchange       // nil: there is no answer
+	x      *exchange       // nil if there is no answer
 	err    *smtpsend.Error // why, for all recipients
-	reused bool            // the connection had served before, and nothing of the request can have been seen
+	reused bool            // the connection had served before, and none of the request can have been seen
 	tls    string          // such as "TLS 1.3"
 	body   time.Duration   // until the last byte had left
 	dot    time.Duration   // from then on
@@ -121,7 +121,7 @@ func unmade(err error) *smtpsend.Error {
 	return smtpsend.Refused(err)
 }
 
-// readAnswer reads an answer of at most so many bytes.
+// readAnswer reads an answer of at most most bytes.
 func readAnswer(r io.Reader, most int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(body)) > most {

@@ -21,7 +21,7 @@ func written(a message.Address) string {
 	return a.Name + " <" + a.Address + ">"
 }
 
-// each returns what a function makes of each element of a list.
+// each returns a function's results for a list's elements.
 func each[T, U any](list []T, f func(T) U) []U {
 	var all []U
 	for _, one := range list {
@@ -64,8 +64,8 @@ func byName(fields []field) (_ map[string]string, twice string) {
 	return object, twice
 }
 
-// lacksPart names something that APIs without a place for a sender and for further alternatives can't carry,
-// and which want a text, and a name and a content of each file; empty: nothing.
+// lacksPart names a part that an API can't carry if it has no place for a sender and for further
+// alternatives, and requires a text, and a name and a content of each file. It returns "" if there is none.
 func (c content) lacksPart() string {
 	switch {
 	case c.beyond(false) != "":
@@ -89,16 +89,16 @@ func (c content) lacksPart() string {
 // misnamed is the opposite of typeMatchesName.
 func (f file) misnamed() bool { return !f.typeMatchesName() }
 
-// attached returns a file without the id by which a provider would take it for an image of the HTML.
+// attached returns a file without the id that would make it an image of the HTML for a provider.
 func (f file) attached() file {
 	f.cid = ""
 	return f
 }
 
-// firstTag returns the first tag of at most so many bytes; empty: there is none.
+// firstTag returns the first tag of at most most bytes, or "".
 func (m *mail) firstTag(most int) string { return strings.Join(m.tags(1, most), "") }
 
-// proofUpTo returns the proof if it has at most so many bytes.
+// proofUpTo returns the proof if it has at most most bytes.
 func (m *mail) proofUpTo(most int) string {
 	if proof := m.proof(); len(proof) <= most {
 		return proof
@@ -106,7 +106,7 @@ func (m *mail) proofUpTo(most int) string {
 	return ""
 }
 
-// echo is the proof as metadata; nil: there is none.
+// echo is the proof as metadata; nil if there is none.
 func echo(proof string) map[string]string {
 	if proof == "" {
 		return nil

@@ -17,14 +17,14 @@ var errClosed = errors.New("the exchange has ended")
 type gate struct {
 	ctx    context.Context //nolint:containedctx // of the exchange
 	body   []byte
-	marks  func(context.Context) error // nil: none
+	marks  func(context.Context) error // nil if none
 	opened func()                      // called when the last byte leaves
 
 	read int // only by Read
 
 	mu       sync.Mutex
 	closed   bool
-	released time.Time // when the last byte left; zero: it has not
+	released time.Time // when the last byte left; zero if it has not
 	aborted  error     // why the marks failed
 }
 
@@ -48,7 +48,7 @@ func (g *gate) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// open sets the marks, unless the exchange has ended. Whoever asks meanwhile how it stands waits for them.
+// open sets the marks, unless the exchange has ended. Concurrent questions about its state wait for them.
 func (g *gate) open() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,7 +81,7 @@ func (g *gate) end() (released bool, aborted error) {
 	return !g.released.IsZero(), g.aborted
 }
 
-// marksOf returns what is called before the last byte of a request to some of the recipients.
+// marksOf returns the function to call before the last byte of a request to some of the recipients.
 func marksOf(m smtpsend.Message, to []string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if m.BeforeDot != nil {

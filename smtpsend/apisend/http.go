@@ -25,14 +25,14 @@ type endpointMail struct {
 	Version  int             `json:"version"`
 	ID       string          `json:"id"`
 	Account  string          `json:"account,omitempty"`
-	Lane     string          `json:"lane,omitempty"` // bulk; absent: transactional
+	Lane     string          `json:"lane,omitempty"` // bulk, or absent for transactional
 	From     string          `json:"from"`
 	To       []string        `json:"to"`
 	Raw      []byte          `json:"raw"` // base64
 	Tags     []string        `json:"tags,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Sandbox  bool            `json:"sandbox,omitempty"`
-	Check    bool            `json:"check,omitempty"` // nothing is to be sent
+	Check    bool            `json:"check,omitempty"` // nothing must be sent
 }
 
 func endpointRequest(t Target, m *mail, g group) (request, error) {
@@ -63,7 +63,7 @@ func endpointSigned(t Target, key string, body endpointMail) (request, error) {
 		strconv.FormatInt(now.Unix(), 10), "Webhook-Signature", signature, "Idempotency-Key", key)}, nil
 }
 
-// endpointResult is what an endpoint says of one recipient.
+// endpointResult is an endpoint's answer about one recipient.
 type endpointResult struct {
 	To         string `json:"to"`
 	Status     string `json:"status"` // accepted, refused, later
@@ -107,7 +107,7 @@ func endpointAnswer(x *exchange) answer {
 	return out
 }
 
-// recipient returns what a result means; false: its status is not known.
+// recipient returns what a result means, or false if its status is not known.
 func (r endpointResult) recipient() (recipient, bool) {
 	said := refusal{reason: r.Reason, text: r.Message, wait: time.Duration(r.RetryAfter) * time.Second}
 	switch {

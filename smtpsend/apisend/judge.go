@@ -43,19 +43,19 @@ var (
 	laterMessage = meaning{smtpsend.PhaseDot, 451, "4.0.0", smtpsend.Soft, smtpsend.ScopeMessage, false}
 )
 
-// refusal is what a provider says against a message or a recipient.
+// refusal is a provider's objection to a message or a recipient.
 type refusal struct {
 	meaning
 	reason string        // the provider's code or word
 	text   string        // its message
-	wait   time.Duration // that it asks for; 0: as the header says
+	wait   time.Duration // that it asks for; 0 means as in the header
 }
 
-// quotaWait is the wait after a quota of a day or a month is used up: nobody says when it ends.
+// quotaWait is the wait after a quota of a day or a month is used up: its end is unknown.
 const quotaWait = time.Hour
 
-// byStatus judges an answer that says no more than its status. readable says whether it has the API's form.
-// false: it is in doubt whether the message was taken.
+// byStatus judges an answer by its status alone. readable says whether it has the API's form. It returns
+// false if it is in doubt whether the message was taken.
 func byStatus(status int, readable bool) (meaning, bool) {
 	switch {
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
@@ -150,7 +150,7 @@ func inSeconds(name string) func(http.Header, time.Time) time.Duration {
 	}
 }
 
-// doubt is the error for a recipient if nobody knows whether the provider took the message.
+// doubt is the error for a recipient if it is unknown whether the provider took the message.
 func (x *exchange) doubt(why error) *smtpsend.Error {
 	return &smtpsend.Error{Protocol: protocol, Phase: smtpsend.PhaseDot, Command: x.method,
 		Verdict: smtpsend.Soft, Scope: smtpsend.ScopeMessage, InDoubt: true, Err: why, Status: x.status}

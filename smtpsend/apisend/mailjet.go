@@ -155,7 +155,7 @@ func mailjetAnswer(x *exchange) answer {
 	return x.general(said.ErrorCode, said.ErrorMessage)
 }
 
-// mailjetSplit takes the answer to a list apart. Its status is that of one of the messages that failed.
+// mailjetSplit splits the answer to a list. Its status is the status of a failed message.
 func mailjetSplit(x *exchange) (answers []*exchange, list bool) {
 	var said mailjetSaid
 	if !x.decode(&said) || said.Messages == nil {
@@ -176,7 +176,7 @@ func (x *exchange) mailjetItems(items []json.RawMessage) answer {
 		out := answer{listed: true, each: map[string]recipient{}}
 		for _, r := range slices.Concat(one.To, one.Cc, one.Bcc) {
 			if r.MessageID == "0" {
-				r.MessageID = "" // it is none
+				r.MessageID = "" // it isn't one
 			}
 			out.each[fold(r.Email)] = recipient{id: string(r.MessageID)}
 		}

@@ -29,7 +29,7 @@ var mandrill = &adapter{
 type mandrillMail struct {
 	Key   string   `json:"key"`
 	MIME  string   `json:"raw_message"`
-	From  string   `json:"from_email,omitempty"` // empty: as in the header
+	From  string   `json:"from_email,omitempty"` // empty means as in the header
 	To    []string `json:"to"`
 	Async bool     `json:"async"`
 	Pool  string   `json:"ip_pool,omitempty"`
@@ -59,7 +59,7 @@ func mandrillRequest(t Target, m *mail, g group) (request, error) {
 
 // mandrillFields returns the header fields with settings. They add the proof and tags, and turn tracking and
 // changes of the content off. If the header names all recipients, it stays as it is. Otherwise each recipient
-// gets a copy that names nobody else, so hidden recipients stay hidden. Fields that the message already has
+// gets a copy that names no one else, so hidden recipients stay hidden. Fields that the message already has
 // aren't added.
 func mandrillFields(t Target, m *mail, to []string) string {
 	preserve, named := "true", m.parts.named()

@@ -243,7 +243,7 @@ func said(t *testing.T, kind api.GatewayType, status int, body string, to ...str
 	return strings.Join(all, ", ")
 }
 
-// saying is a line of a table of answers.
+// saying is a line in a table of answers.
 type saying struct {
 	status int
 	body   string

@@ -37,7 +37,7 @@ func (m *mail) plainTags(most, longest int) []string {
 	})
 }
 
-// unless returns the refusal of an answer with 2xx from another program; nil: it has the form of the API.
+// unless returns the refusal of an answer with 2xx from another program; nil if it has the form of the API.
 func unless(form bool) *refusal {
 	if form {
 		return nil

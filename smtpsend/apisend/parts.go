@@ -21,9 +21,9 @@ func people(list []message.Address) []person {
 	return all
 }
 
-// missing names what an API requires and the message doesn't have, or what it has no field for: a subject, a
-// text, a Sender, or two header fields of one name, as adapter.lacks does. reserved are the names of fields
-// that the provider writes or acts on, in lower case. It returns "" if there is nothing.
+// missing names what an API requires and the message doesn't have, or what it has no field for, as
+// adapter.lacks does. It may be a subject, a text, a Sender, or two header fields of one name. reserved are
+// the names of fields that the provider writes or acts on, in lower case. It returns "" if there is nothing.
 func (c content) missing(reserved ...string) string {
 	switch {
 	case c.subject == "":
@@ -65,7 +65,7 @@ func (m *mail) wide() string {
 	return ""
 }
 
-// tags returns the first tags, each once, without those that are longer than the provider takes.
+// tags returns the first tags, each once, without tags that are longer than the provider takes.
 func (m *mail) tags(most, longest int) []string {
 	var all []string
 	for _, tag := range m.Labels.Tags {

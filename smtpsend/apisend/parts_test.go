@@ -18,7 +18,7 @@ import (
 	"github.com/postroom/postroom/smtpsend/apisend"
 )
 
-// order is the message of the fixtures of providers that take parts.
+// order is the message in the fixtures of providers that take parts.
 const order = "From: Shop <shop@example.com>\r\nTo: ann@example.net\r\nSubject: Your order 1042\r\n" +
 	"Message-ID: <01JDXAMPLE0001@example.com>\r\nDate: Fri, 27 Nov 2026 09:00:00 +0000\r\n" +
 	"List-Unsubscribe: <https://mail.example.com/unsubscribe?t=abc>\r\nMIME-Version: 1.0\r\n" +
@@ -48,7 +48,7 @@ type partsFixture struct {
 	}
 }
 
-// checkFixtures sends the message of each fixture of a provider, and compares the request and the result.
+// checkFixtures sends the message in each of a provider's fixtures, and compares the request and the result.
 // plain removes from a body what differs each time.
 func checkFixtures(t *testing.T, target apisend.Target, plain func(map[string]any)) {
 	t.Helper()

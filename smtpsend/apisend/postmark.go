@@ -123,7 +123,7 @@ func postmarkAnswer(x *exchange) answer {
 	}
 	out := answer{id: string(said.MessageID)}
 	if says(said.Message, "inactive addresses:") {
-		// it took the message for those that it does not name
+		// it took the message for the recipients that it does not name
 		out.each = x.blames(refusal{meaning: unknownAddress, reason: "406", text: said.Message}).each
 	}
 	return out
@@ -173,7 +173,7 @@ func (x *exchange) postmarkRefused(code int, text string) answer {
 	}
 	a := x.blames(r)
 	if code == 406 && len(a.each) > 0 {
-		r.meaning = unknownAddress // it names those whose mail bounced, or who complained
+		r.meaning = unknownAddress // it names recipients whose mail bounced, or who complained
 		a = x.blames(r)
 	}
 	return a

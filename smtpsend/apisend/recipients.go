@@ -6,8 +6,8 @@ import "github.com/postroom/postroom/internal/message"
 // provider writes the To and Cc that people see from its request, so:
 //   - Recipients that the header names stay together in To and Cc. If a request has none for To, the first of
 //     Cc moves there.
-//   - All others are Bcc in these requests as long as there is room. After that, and if the header names
-//     nobody, each one gets a request of its own with itself in To, so nobody learns of anybody else.
+//   - All others are Bcc in these requests as long as there is room. After that, and if the header names no
+//     one, each gets its own request with itself in To, so that it learns of no one else.
 //   - No request has two addresses that differ in case only: providers' answers are compared without case.
 func (c content) recipients(to []string, limit int) []group {
 	known := c.named()

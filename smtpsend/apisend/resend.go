@@ -98,7 +98,7 @@ func resendRequest(t Target, m *mail, g group) (request, error) {
 	return q, err
 }
 
-// resendList is a request of which it takes what is valid.
+// resendList is a request whose valid messages it takes.
 func resendList(t Target, key string, items [][]byte) (request, error) {
 	q := request{path: "/emails/batch", body: array(items), key: key, header: resendHeader(t, key)}
 	q.header.Set("X-Batch-Validation", "permissive")

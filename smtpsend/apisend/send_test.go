@@ -33,7 +33,7 @@ type bench struct {
 	once   bool            // nothing is repeated
 }
 
-// setup starts a fake of a provider and a sender whose waits end at once.
+// setup starts a fake provider and a sender whose waits end immediately.
 func setup(t *testing.T, kind api.GatewayType, o testapi.Options) *bench {
 	t.Helper()
 	b := &bench{Server: testapi.Start(t, string(kind), o), log: &bytes.Buffer{}}
@@ -363,7 +363,7 @@ func TestTurns(t *testing.T) {
 	group.Wait()
 }
 
-// TestVerify: a good key, a wrong one, and a server that is away.
+// TestVerify: a good key, a bad key, and an unavailable server.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	for _, kind := range apisend.Types() {

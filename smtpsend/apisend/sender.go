@@ -23,18 +23,18 @@ import (
 
 // Options tunes a Sender. The zero value works.
 type Options struct {
-	// longest wait for a request to leave, and then for its answer; 0: 120 s
+	// longest wait for a request to leave, and then for its answer; defaults to 120 s
 	Timeout time.Duration
-	// Guard judges the addresses that are dialed; nil: it permits private ones
+	// Guard judges the addresses that are dialed; nil if it permits private ones
 	Guard *dialing.Guard
 	// Admit is called before each request to a target with Shared set, so that processes count their requests
 	// together. It is as in smtpsend.Options.
 	Admit func(ctx context.Context, t Target) (release func(), err error)
-	// Wait waits before a request is repeated, and reports false if ctx ends meanwhile; nil: by the clock
+	// Wait waits before a request is repeated, and reports false if ctx ends first; nil waits by the clock
 	Wait     func(ctx context.Context, d time.Duration) bool
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
-	Registry prometheus.Registerer // nil: measure nothing
-	Logger   *slog.Logger          // nil: discard
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
+	Registry prometheus.Registerer // nil to measure nothing
+	Logger   *slog.Logger          // nil to discard
 }
 
 // Sender sends messages through the APIs of providers. It is safe for concurrent use.
@@ -82,7 +82,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// client returns the client for requests through a proxy; empty: directly.
+// client returns the client for requests through a proxy, or directly if it is empty.
 func (s *Sender) client(proxy string) *http.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *Sender) Verify(ctx context.Context, t Target) error {
 	return nil
 }
 
-// checked returns what the answer to a check says against the account; nil: nothing.
+// checked returns the answer's objection to the account in a check, or nil.
 func (x *exchange) checked() *refusal {
 	a := x.adapter
 	switch {
@@ -170,7 +170,7 @@ type delivery struct {
 	result smtpsend.Result
 	at     map[string][]int // recipients by fold of their address, as indexes into result.Recipients
 	open   []string         // recipients without a result, in their order
-	most   int              // recipients of one request; 0: any number
+	most   int              // recipients of one request; 0 means any number
 }
 
 func newDelivery(s *Sender, t Target, m smtpsend.Message) *delivery {
@@ -401,7 +401,7 @@ func (d *delivery) give(to []string, r recipient, err *smtpsend.Error) {
 	d.open = open
 }
 
-// forAll returns an error that speaks for the recipients that are left, too; nil: the caller tries them.
+// forAll returns an error that also speaks for the remaining recipients, or nil if the caller tries them.
 func (d *delivery) forAll(e *smtpsend.Error) *smtpsend.Error {
 	if e.Scope == smtpsend.ScopeRecipient || e.Scope == smtpsend.ScopeDomain || e.InDoubt {
 		return nil

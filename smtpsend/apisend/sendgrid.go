@@ -12,7 +12,7 @@ import (
 )
 
 // sendGrid is the v3 API of Twilio SendGrid. It takes parts. It has no keys against duplicates, and reports
-// what it refuses later by webhook only.
+// later refusals by webhook only.
 var sendGrid = &adapter{
 	base: func(t Target) string {
 		if t.Region == "eu" {
@@ -153,7 +153,7 @@ func sendGridAnswer(x *exchange) answer {
 	return answer{refusal: r}
 }
 
-// sendGridRefusal returns what an error means that isn't about a recipient; nil: the status doesn't say.
+// sendGridRefusal returns what an error means that isn't about a recipient, or nil if the status doesn't say.
 func (x *exchange) sendGridRefusal(e sendGridError) *refusal {
 	r := refusal{reason: e.Field, text: e.Message}
 	var known bool

@@ -100,7 +100,7 @@ func sesSign(ctx context.Context, s *Sender, t Target, r *http.Request, body []b
 // identity, the container, the instance.
 type machine struct {
 	mu    sync.Mutex
-	chain aws.CredentialsProvider // renews expired credentials; nil: not loaded yet
+	chain aws.CredentialsProvider // renews expired credentials; nil if not loaded yet
 }
 
 func (m *machine) credentials(ctx context.Context, region string) (aws.Credentials, error) {

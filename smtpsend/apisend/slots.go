@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// mostSlots bounds the memory of a process. Beyond it those that are not in use are forgotten.
+// mostSlots bounds the memory of a process. Beyond it slots that are not in use are forgotten.
 const mostSlots = 10_000
 
 // slots bound the requests that each target has under way.
@@ -26,7 +26,7 @@ type slot struct {
 	all, bulk *semaphore.Weighted
 	users     int           // that wait or have a turn
 	busy      int           // that have a turn
-	idle      chan struct{} // closed when nobody has one; nil: nobody waits for that
+	idle      chan struct{} // closed when no one has one; nil if no one waits for that
 	until     time.Time     // the provider's limit is used up until then
 }
 

@@ -18,9 +18,9 @@ const DefaultConnections = 20
 type Target struct {
 	Type        api.GatewayType
 	ID          string // the gateway's, for logs and metrics
-	Shared      string // all processes count requests together under this name; empty: each its own
-	Connections int    // requests under way; 0: DefaultConnections
-	Proxy       string // URL of a proxy; empty: none
+	Shared      string // all processes count requests together under this name; if empty, each counts its own
+	Connections int    // requests under way; defaults to DefaultConnections
+	Proxy       string // URL of a proxy; empty if none
 
 	// as in api.GatewayAPI
 	URL, Key, Secret, Region, Domain, Stream, Pool, Subaccount string
@@ -71,8 +71,8 @@ func (t Target) Host() string {
 // content in memory.
 const mostUnderWay = 1000
 
-// Most returns how many messages the target may have under way: so many requests, with a list in each. For
-// lists it is at most 1,000, but not less than a message for each request.
+// Most returns how many messages the target may have under way: a list in each of its requests. For lists it
+// is at most 1,000, but not less than a message for each request.
 func (t Target) Most() int {
 	return max(t.requests(), min(t.requests()*t.list(), mostUnderWay))
 }

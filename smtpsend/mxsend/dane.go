@@ -10,9 +10,9 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// tlsa is what the TLSA records of a host ask for. The zero value: nothing.
+// tlsa is the requirement of a host's TLSA records. The zero value requires nothing.
 type tlsa struct {
-	records   string // usable ones, as [smtpsend.Relay.TLSA]; empty: none
+	records   string // usable ones, as [smtpsend.Relay.TLSA]; empty if none
 	base      string // the name that has them
 	authority bool   // one names an authority, so the server's name must be right
 	unusable  bool   // there are records, but none can be used: TLS without verification

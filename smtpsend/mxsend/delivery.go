@@ -20,7 +20,7 @@ type delivery struct {
 	sources []Source
 	m       smtpsend.Message
 	begun   time.Time
-	six     *bool // the system's choice may be an IPv6 address; nil: not known yet
+	six     *bool // the system's choice may be an IPv6 address; nil if not known yet
 
 	result   smtpsend.Result
 	final    []bool                  // recipients whose result stands
@@ -127,7 +127,7 @@ func (d *delivery) visit(ctx context.Context, b *batch, h *host) {
 		switch {
 		case failure == nil:
 			return
-		case failure.Reconnect && again: // only the connection was at fault
+		case failure.Reconnect && again: // only the connection was the cause
 			again = false
 		case p.fallback && aboutTLS(failure):
 			p = d.without(p)
@@ -140,8 +140,8 @@ func (d *delivery) visit(ctx context.Context, b *batch, h *host) {
 	}
 }
 
-// try offers the message to one address, for the recipients that are open. It returns the failure of the
-// whole offer, if nobody has a final answer by it.
+// try offers the message to one address, for the open recipients. If no recipient has a final answer by it,
+// it returns the whole offer's failure.
 func (d *delivery) try(ctx context.Context, b *batch, h *host, to hop, p protection) *smtpsend.Error {
 	relay := d.relay(h, to, p)
 	open := b.open

@@ -2,7 +2,7 @@
 // the result of each recipient. Its caller is routing, which knows gateways; mxsend knows none.
 //
 // It promises:
-//   - What [smtpsend.Sender.Send] promises about BeforeDot, AtDot and Answered holds here too. Nothing can
+//   - The promises of [smtpsend.Sender.Send] about BeforeDot, AtDot and Answered hold here too. Nothing can
 //     be delivered before BeforeDot has returned nil, and a recipient whose delivery is in doubt is never
 //     offered to another server.
 //   - Servers are tried in the order of their MX preference (RFC 5321 section 5.1): at most five hosts with
@@ -16,9 +16,9 @@
 //   - A failure of one domain's servers is about that domain: its scope is [smtpsend.ScopeDestination],
 //     never the account or the connection. So it can't hold an account or pause a gateway. Exceptions are a
 //     source address that this machine doesn't have, and the end of the context.
-//   - If none of a domain's servers can be reached five times in a row, these servers rest for 30 s, then
-//     longer, up to 10 min, and no other domain with them. Meanwhile their recipients fail without a
-//     connection; after each rest one message tries them.
+//   - If none of a domain's servers can be reached five times in a row, these servers are paused for 30 s,
+//     then longer, up to 10 min, and no other domain with them. Until then their recipients fail without a
+//     connection; after each pause one message tries them.
 //   - Recipients whose domains have the same servers and the same policy share transactions, except at
 //     Google, which wants one domain for each.
 //
@@ -32,5 +32,5 @@
 //
 // It owns no Redis keys, and it dials nothing itself: [smtpsend.Sender] connects to mail servers, an HTTP
 // client of package dialing fetches policies, and maildns asks name servers. In memory it keeps policies,
-// domains that don't exist, servers that rest, and hosts whose TLS is broken, all of them bounded.
+// domains that don't exist, paused servers, and hosts whose TLS is broken, all of them bounded.
 package mxsend

@@ -159,7 +159,7 @@ func batchKey(d *destination) string {
 	return key
 }
 
-// domainOf returns the domain of an address in the form of the DNS.
+// domainOf returns an address' domain as the DNS has it.
 func domainOf(address string) string {
 	return canonicalDomain(address[strings.LastIndexByte(address, '@')+1:])
 }

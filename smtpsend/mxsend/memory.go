@@ -10,7 +10,7 @@ import (
 // memory keeps values by name until they expire. If it is full, the oldest goes.
 type memory[V any] struct {
 	mu   sync.Mutex
-	kept map[string]*list.Element // of remembered[V]
+	kept map[string]*list.Element // elements are remembered[V]
 	ages *list.List               // the oldest first
 	most int
 }

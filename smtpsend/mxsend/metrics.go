@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// The kinds of policy by which sessions are counted (RFC 8460 section 4.2).
+// The kinds of policy for counting sessions (RFC 8460 section 4.2).
 const (
 	policyTLSA = "tlsa"
 	policySTS  = "sts"

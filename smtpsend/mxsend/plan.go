@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// protection is what the connections to one host need.
+// protection is the requirement for connections to one host.
 type protection struct {
 	policy   string // policyTLSA, policySTS or policyNone, for the metric
 	name     string // for the log
@@ -99,7 +99,7 @@ func (d *delivery) without(p protection) protection {
 // hop is one way to a host.
 type hop struct {
 	address netip.Addr
-	source  Source // zero: the system chooses
+	source  Source // zero if the system chooses
 }
 
 // hops returns the addresses of a host that this machine can reach, each with its source: mostAddresses at

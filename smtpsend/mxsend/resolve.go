@@ -205,7 +205,7 @@ func addressTo(list []netip.Addr, ip net.IP) []netip.Addr {
 	return list
 }
 
-// identity is what this machine is known by.
+// identity has this machine's names and addresses.
 type identity struct {
 	addresses map[netip.Addr]bool // without loopback, which is the guard's affair
 	names     map[string]bool

@@ -25,17 +25,17 @@ type rests struct {
 	all *memory[rest]
 }
 
-// rest is a set of servers of which none could be reached since one last could.
+// rest is a set of servers that could not be reached since one last could.
 type rest struct {
 	failures int // in a row
 	length   time.Duration
 	since    time.Time // when the last rest began
-	until    time.Time // zero: they don't rest
+	until    time.Time // zero if they don't rest
 	why      *smtpsend.Error
 }
 
-// ask returns why the servers of a name must not be tried now; nil: they may be. After a rest one caller gets
-// nil, and the others wait for its result.
+// ask returns why the servers of a name must not be tried now, or nil if they may be. After a pause one
+// caller gets nil, and the others wait for its result.
 func (r *rests) ask(name string, now time.Time) *smtpsend.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,8 +54,8 @@ func (r *rests) ask(name string, now time.Time) *smtpsend.Error {
 	return e
 }
 
-// learn notes whether servers could be reached; nil: they could. It reports whether they begin to rest. A try
-// that began before a rest is not another failure after it.
+// learn notes whether servers could be reached; why is nil if they could. It reports whether a pause begins.
+// A try that began before a pause is not another failure after it.
 func (r *rests) learn(name string, why *smtpsend.Error, began, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +78,8 @@ func (r *rests) learn(name string, why *smtpsend.Error, began, now time.Time) bo
 	return rests
 }
 
-// unreached returns the failure of a batch of whose servers none could be reached; nil: one could, or the
-// failure says nothing about them.
+// unreached returns a batch's failure if none of its servers could be reached. It returns nil if one could,
+// or if the failure isn't about them.
 func (d *delivery) unreached(all []int) *smtpsend.Error {
 	var why *smtpsend.Error
 	for _, i := range all {

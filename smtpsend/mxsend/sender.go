@@ -25,15 +25,15 @@ type Options struct {
 	Resolver *maildns.Client  // required
 	// HTTP fetches MTA-STS policies; it must not follow redirects. If nil, MTA-STS isn't used.
 	HTTP     *http.Client
-	Policies Policies // nil: in the memory of this process
+	Policies Policies // nil means in this process' memory
 
 	Port  int    // the mail servers' port; 0 means 25. Tests have another
-	Probe string // domain whose servers Verify connects to; empty: gmail.com
+	Probe string // domain whose servers Verify connects to; defaults to gmail.com
 
-	Now      func() time.Time                 // nil: time.Now
-	Shuffle  func(n int, swap func(i, j int)) // mixes equal hosts and addresses; nil: at random
-	Logger   *slog.Logger                     // nil: discard
-	Registry prometheus.Registerer            // nil: measure nothing
+	Now      func() time.Time                 // defaults to time.Now
+	Shuffle  func(n int, swap func(i, j int)) // mixes equal hosts and addresses; nil mixes at random
+	Logger   *slog.Logger                     // nil to discard
+	Registry prometheus.Registerer            // nil to measure nothing
 }
 
 // Sender delivers messages to the mail servers of their recipients. It is safe for concurrent use.

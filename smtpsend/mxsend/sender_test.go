@@ -563,8 +563,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestDeadServersRestAlone: after five failures in a row the servers of a domain are not tried for a while,
-// and those of another domain are. After the rest one message tries them.
+// TestDeadServersRestAlone: after five failures in a row a domain's servers are not tried for a while, and
+// another domain's are. After the pause one message tries them.
 func TestDeadServersRestAlone(t *testing.T) {
 	w := newWorld(t)
 	w.zone.Add(t, "dead.test. 60 MX 10 mx.dead.test.")
@@ -638,7 +638,7 @@ func TestAFullConnection(t *testing.T) {
 	}
 }
 
-// TestAnsweredHasAllResults, those of other domains and of transactions before.
+// TestAnsweredHasAllResults, including other domains' and earlier transactions'.
 func TestAnsweredHasAllResults(t *testing.T) {
 	w := newWorld(t)
 	w.server(t, "one.test", "127.0.0.2", testsmtp.Options{})

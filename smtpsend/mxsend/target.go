@@ -25,8 +25,8 @@ type Target struct {
 	// TLS is empty, or "required": a server without STARTTLS gets nothing. Neither verifies certificates.
 	TLS string
 
-	Connections           int // open at the same time to one address of a host; 0: 10
-	MessagesPerConnection int // transactions before a connection is closed; 0: 100
+	Connections           int // open at the same time to one address of a host; defaults to 10
+	MessagesPerConnection int // transactions before a connection is closed; defaults to 100
 }
 
 // TLSRequired is the value of [Target.TLS] that refuses servers without STARTTLS.
@@ -48,7 +48,7 @@ func (t Target) Check() error {
 type Source struct {
 	Address netip.Addr
 	Name    string // to greet with; the address' PTR record must have it, and its A or AAAA record the address
-	Weight  int    // share of the recipients' domains; 0: 1
+	Weight  int    // share of the recipients' domains; defaults to 1
 }
 
 // maxSources is how many source addresses a target may have.

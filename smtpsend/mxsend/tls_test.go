@@ -278,7 +278,7 @@ func TestPoliciesThatDontCount(t *testing.T) {
 		name, record string
 		names        string
 		handler      http.HandlerFunc
-		result       string // counted; empty: it wasn't asked for
+		result       string // counted; empty if it wasn't asked for
 	}{
 		{"a redirect", "v=STSv1; id=1", "mta-sts.example.test", moved, "sts-policy-fetch-error"},
 		{"not found", "v=STSv1; id=1", "mta-sts.example.test", http.NotFound, "sts-policy-fetch-error"},
@@ -357,7 +357,7 @@ func TestDANE(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		domain  string
-		cert    *tls.Certificate // nil: no STARTTLS
+		cert    *tls.Certificate // nil means no STARTTLS
 		records []string
 		fails   bool // the look-up of the records
 		result  string

@@ -2,8 +2,8 @@
 // it: the cause, the remedy, and the document that says so.
 //
 // It knows the wording of large providers and common servers, the enhanced status codes of the registry (RFC
-// 3463), the reply codes of SMTP (RFC 5321), the errors of Postroom where no reply came, and the answers of
-// webhook endpoints. All of that is in table.txt, which is written to be read and corrected.
+// 3463), and the reply codes of SMTP (RFC 5321). It also knows Postroom's errors where no reply came, and the
+// answers of webhook endpoints. All of that is in table.txt, which is written to be read and corrected.
 //
 // It promises that every reply has an explanation, that the same reply always has the same one, and that no
 // reply makes it fail, whatever its bytes.

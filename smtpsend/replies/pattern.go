@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// pattern is a regular expression of the table. Most texts are told from it by plain words, which takes a
+// pattern is a regular expression of the table. Plain words rule most texts out first, which takes a
 // hundredth of the time.
 type pattern struct {
 	re    *regexp.Regexp
-	words []string // every match contains one of them; nil: none is known
+	words []string // every match contains one of them; nil if none is known
 }
 
-// gap is what may stand between words. It ends with its sentence; stops within names of hosts don't end one.
+// gap is what may separate words. It ends with its sentence; a stop in a host name doesn't end one.
 var gap = regexp.MustCompile(`\.(\{0,\d+\})`)
 
 func newPattern(text string) (pattern, error) {
@@ -36,7 +36,7 @@ func (p pattern) matches(text string) bool {
 	return (p.words == nil || slices.ContainsFunc(p.words, contains)) && p.re.MatchString(text)
 }
 
-// wordsOf returns words of which every match contains one; nil: none is known.
+// wordsOf returns words such that every match contains one of them; nil if none is known.
 func wordsOf(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -71,7 +71,7 @@ func wordsOf(re *syntax.Regexp) []string {
 	return nil
 }
 
-// shortest returns the length of the shortest word; 0: there is none.
+// shortest returns the length of the shortest word; 0 if there is none.
 func shortest(words []string) int {
 	least := 0
 	for _, w := range words {

@@ -9,15 +9,15 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Reply is what is known of a refusal.
+// Reply is the known parts of a refusal.
 type Reply struct {
-	Code     int    // reply code; 0: that in Text, if there is one
-	Enhanced string // enhanced status code; empty: that in Text, if there is one
+	Code     int    // reply code; if 0, the code in Text, if there is one
+	Enhanced string // enhanced status code; if empty, the code in Text, if there is one
 	Text     string // the reply, or the error where none came
-	Error    string // name of the error, such as ETIMEDOUT; empty: not known
+	Error    string // name of the error, such as ETIMEDOUT; empty if not known
 }
 
-// longest is how many bytes of a reply are looked at. A reply of SMTP is shown up to 1,000 bytes.
+// longest is how many bytes of a reply are looked at. An SMTP reply is shown up to 1,000 bytes.
 const longest = 4000
 
 var (
@@ -26,9 +26,9 @@ var (
 	httpPattern = regexp.MustCompile(`(?i)^http(?:/[0-9.]+)? ([1-5][0-9][0-9])\b`)
 )
 
-// Explain says what a reply means: by its words, else its enhanced code, else its code, else the class of
-// that. "HTTP 404" is the answer of a webhook endpoint. It always returns an explanation; where nothing is
-// known its reason is "unknown".
+// Explain returns what a reply means: by its text, else its enhanced code, else its code, else the code's
+// class. "HTTP 404" is the answer of a webhook endpoint. It always returns an explanation; if nothing is
+// known, its reason is "unknown".
 func Explain(reply string) api.Explanation {
 	if m := httpPattern.FindStringSubmatch(reply); m != nil {
 		status, _ := strconv.Atoi(m[1])
@@ -89,7 +89,8 @@ func find(r Reply) *entry {
 	return mail(func(e *entry) bool { return e.Reason == "unknown" })
 }
 
-// complete fills in what is only in the text. An enhanced code of another class than the code is ignored.
+// complete fills in codes that are only in the text. An enhanced code of another class than the code is
+// ignored.
 func (r Reply) complete() Reply {
 	r.Text = strings.Join(strings.Fields(r.Text[:min(len(r.Text), longest)]), " ")
 	if name, rest, found := strings.Cut(r.Text, " "); r.Error == "" && errorName.MatchString(name) {

@@ -60,7 +60,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// What is known beside the text counts before what is found in it.
+// Values given apart from the text count before values found in it.
 func TestParts(t *testing.T) {
 	for name, row := range map[string]struct {
 		reply Reply
@@ -110,7 +110,7 @@ func FuzzExplain(f *testing.F) {
 	})
 }
 
-// TestWordsOfPatterns: a text without the words of a pattern does not match it. They only save time.
+// TestWordsOfPatterns: a text without a pattern's words does not match it. They only save time.
 func TestWordsOfPatterns(t *testing.T) {
 	t.Parallel()
 	known := 0

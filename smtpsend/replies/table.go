@@ -16,7 +16,7 @@ var tableFile string
 // entry is one entry of table.txt.
 type entry struct {
 	api.Explanation
-	words    [][]pattern // alternatives; of each all parts have to match
+	words    [][]pattern // alternatives; all parts of one have to match
 	class    string      // "0", "4", "5", or "" for all
 	enhanced []string    // such as x.1.1
 	codes    []string    // such as 550 or 5xx
@@ -90,14 +90,14 @@ func (e *entry) set(name, value string) error {
 	return nil
 }
 
-// says reports whether the words of the entry are in a text, which is in lower case.
+// says reports whether the entry's words are in a text, which is in lower case.
 func (e *entry) says(text, class string) bool {
 	return e.fits(class) && slices.ContainsFunc(e.words, func(parts []pattern) bool {
 		return !slices.ContainsFunc(parts, func(part pattern) bool { return !part.matches(text) })
 	})
 }
 
-// fits reports whether the entry is for replies of a class; "": there was no reply.
+// fits reports whether the entry is for replies of a class; "" if there was no reply.
 func (e *entry) fits(class string) bool {
 	switch e.class {
 	case "0":

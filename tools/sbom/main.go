@@ -59,8 +59,8 @@ func bill(info *debug.BuildInfo) *cdx.BOM {
 	return bom
 }
 
-// component describes a module. Of one that the build replaced by a copy the original is named: the copy
-// lacks only files (tools/build.sh).
+// component describes a module. If the build replaced it by a copy, the original is named: the copy lacks
+// only files (tools/build.sh).
 func component(m debug.Module, kind cdx.ComponentType) cdx.Component {
 	purl := "pkg:golang/" + (&url.URL{Path: m.Path}).EscapedPath() + "@" + url.PathEscape(m.Version)
 	c := cdx.Component{BOMRef: purl, PackageURL: purl, Type: kind, Name: m.Path, Version: m.Version}

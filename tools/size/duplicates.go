@@ -9,7 +9,7 @@ import (
 
 const (
 	alike = 60                    // tokens in a row that make two places duplicates
-	base  = 0x9e37_79b9_7f4a_7c15 // of the hash that rolls over them
+	base  = 0x9e37_79b9_7f4a_7c15 // for the hash that rolls over them
 )
 
 // duplicates finds the places that repeat tokens of an earlier one.

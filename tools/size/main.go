@@ -10,8 +10,8 @@
 //     tables of tests and of Markdown, links, fenced code) may be longer;
 //   - folders at the top: all but hidden ones, and bin and data, which make and the program write;
 //   - exported names of a package: functions, types, variables, constants, and the methods of exported types,
-//     those of embedded types included: what a reader of its callers may have to look up. Not of api, whose
-//     names are those of the HTTP API;
+//     including embedded types': what a reader of its callers may have to look up. Not for api, whose names
+//     are the HTTP API's;
 //   - places that repeat others: runs of 60 or more equal tokens that stand in the program before, without
 //     tests, imports and generated files;
 //   - interfaces with one implementation: named interfaces outside of tests that exactly one type of this

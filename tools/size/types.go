@@ -12,11 +12,11 @@ import (
 
 const module = "github.com/postroom/postroom/"
 
-// gear are the packages whose types are no implementations: they serve tests and measurements.
+// gear are the packages whose types don't count as implementations: they serve tests and measurements.
 var gear = regexp.MustCompile(
 	`^(internal/test[a-z]+|app/apptest|outbox/search/searchtest|bench|examples)(/|$)`)
 
-// typed is what only a loaded program tells.
+// typed is what only a loaded program shows.
 type typed struct {
 	single   []string       // interfaces that one type of this module implements
 	exported map[string]int // names by package
@@ -71,7 +71,7 @@ func load(root string) (typed, error) {
 }
 
 // exported counts the exported names of a package: functions, types, variables, constants, and the methods
-// that a caller finds on its types, those of embedded ones included.
+// that a caller finds on its types, including embedded ones'.
 func exported(scope *types.Scope) int {
 	n := 0
 	for _, name := range scope.Names() {

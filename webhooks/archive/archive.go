@@ -34,14 +34,14 @@ const (
 
 // Options are the settings of an archive. Dir is needed.
 type Options struct {
-	Dir      string // directory of the files; made if absent
-	URL      string // address that takes lines by POST; empty: the files of Dir are the archive
-	MaxSpool int64  // bytes stored on disk while URL takes nothing; zero: 1 GiB
+	Dir      string // directory of the files; made if it does not exist
+	URL      string // address that takes lines by POST; if empty, the files of Dir are the archive
+	MaxSpool int64  // bytes stored on disk while URL takes nothing; defaults to 1 GiB
 
-	Client   *http.Client          // for URL; nil: one with a time-out of 30 seconds, see package dialing
-	Logger   *slog.Logger          // nil: nothing is logged
-	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: time.Now
+	Client   *http.Client          // for URL; defaults to one with a time-out of 30 seconds, see package dialing
+	Logger   *slog.Logger          // nil if nothing is logged
+	Registry prometheus.Registerer // nil if nothing is counted
+	Now      func() time.Time      // the clock, for tests; defaults to time.Now
 }
 
 // Archive writes events. Any number of processes share the work; each writes to its own disk.

@@ -214,7 +214,7 @@ func TestStoreThatWasAway(t *testing.T) {
 		return p.Count
 	}
 	eventually(t, "that Redis need not wait", func() bool { return pending() == 0 })
-	stop() // and another process finds what waits on the disk
+	stop() // and another process finds the waiting lines on the disk
 	tell(t, db, 10, 20)
 	s.set(func() { s.status = 0 })
 	run(t, db, o)
@@ -234,7 +234,7 @@ func TestWhatTheStoreRefusesIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 6 { // each in a file of its own
+	for i := range 6 { // each in a separate file
 		if err := a.putAside(fmt.Appendf(nil, "{\"eventId\":\"e%d\"}\n", i)); err != nil {
 			t.Fatal(err)
 		}

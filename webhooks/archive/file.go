@@ -94,7 +94,7 @@ func (a *Archive) spool() (files []spooled, total int64, _ error) {
 		}
 		info, err := e.Info()
 		if err != nil {
-			continue // it was sent meanwhile
+			continue // it has been sent
 		}
 		files = append(files, spooled{e.Name(), info.Size()})
 		total += info.Size()

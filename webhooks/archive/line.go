@@ -12,7 +12,7 @@ import (
 )
 
 // line is an event in the archive. The fields that are queried most are on top, the whole is JSON in data.
-// The names are those of webhooks.
+// The names are the webhooks' names.
 type line struct {
 	EventID   string     `json:"eventId"`
 	Event     event.Type `json:"event"`
@@ -35,7 +35,7 @@ type line struct {
 	UserAgent string     `json:"userAgent"`
 	ListID    string     `json:"listId"`
 	Bot       int        `json:"bot"`  // 1: by a bot
-	Data      string     `json:"data"` // of the webhook, as JSON
+	Data      string     `json:"data"` // the webhook's, as JSON
 }
 
 // about is the part of an event's data that has fields of a line.
@@ -47,7 +47,7 @@ type about struct {
 	Reason    string `json:"reason"`
 }
 
-// lines writes events or entries, one a line. What can't be read is logged and skipped.
+// lines writes events or entries, one per line. It logs and skips unreadable ones.
 func (a *Archive) lines(entries []redisdb.Entry, read func(string) (line, error)) ([]byte, int) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

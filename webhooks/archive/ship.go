@@ -22,7 +22,7 @@ const (
 	retryMax  = time.Minute
 )
 
-// ship sends what waits, the oldest first, until ctx ends.
+// ship sends waiting lines, oldest first, until ctx ends.
 func (a *Archive) ship(ctx context.Context) {
 	for wait, failing := retryMin, false; ctx.Err() == nil; {
 		sent, err := a.shipSome(ctx)

@@ -1,4 +1,4 @@
--- begin starts an attempt, unless none is to be made now.
+-- begin starts an attempt, unless none must be made now.
 --
 -- KEYS[1] delivery hash
 -- ARGV: endpoint id now rate over_at
@@ -11,7 +11,8 @@
 --   OVER  nothing is left to do
 -- Atomic because two tasks over the limit must not get the same reservation, and an attempt's number must be its own.
 --
--- A delivery that failed for good is opened again: its task comes back only when an operator runs it from the queue dashboard.
+-- A delivery that failed permanently is opened again: its task comes back only when an operator runs it from
+-- the queue dashboard.
 
 now, rate = tonumber(now), tonumber(rate)
 local d = redis.call('HMGET', KEYS[1], 'status', 'reservation')

@@ -1,4 +1,4 @@
--- erase deletes a delivery, or replaces what it says.
+-- erase deletes a delivery, or replaces its content.
 --
 -- KEYS[1] delivery hash
 -- ARGV: endpoint id event response failure

@@ -10,9 +10,10 @@
 --   day        of now in UTC, as 2026-11-24; hour: 0 to 23
 --   try        the attempt as JSON, for the delivery's history; empty: the last answer says it all
 --   tries      how many attempts the history has
--- Result since when the endpoint has been failing at this URL; empty: it is not
--- Atomic because the log must not lose a delivery between pending and over, and because of the fence: an attempt that was overtaken
--- by a later one (its worker was thought dead) is not written, unless the event was delivered by it.
+-- Result since when the endpoint has been failing at this URL, or empty if it is not
+-- Atomic because the log must not lose a delivery between pending and over. The fence also requires it: an
+-- attempt that was overtaken by a later one (its worker was thought dead) is not written, unless the event
+-- was delivered by it.
 
 local function failing()
   if url == '' then return '' end
@@ -64,7 +65,7 @@ redis.call('HDEL', KEYS[1], 'next', 'reservation')
 redis.call('PEXPIRE', KEYS[1], keep_for)
 redis.call('ZREM', hook .. 'due', member(endpoint, id))
 redis.call('ZADD', done_key(endpoint), now, id)
--- The log outlives what it lists: the record that has just ended and, where others are pending, those.
+-- The log outlives its entries: the record that has just ended and, if others are pending, their records.
 local ms = tonumber(keep_for)
 if redis.call('ZCARD', log_key(endpoint)) > redis.call('ZCARD', done_key(endpoint)) then
   ms = math.max(ms, redis.call('PTTL', log_key(endpoint)))

@@ -4,7 +4,7 @@
 -- KEYS[1] delivery hash
 -- ARGV: endpoint id attempt now
 -- Result 1 given back, 0 overtaken by another attempt
--- Atomic because only the latest attempt may be taken back.
+-- Atomic because only the latest attempt may be withdrawn.
 
 local d = redis.call('HMGET', KEYS[1], 'status', 'attempts')
 if d[1] ~= 'pending' or d[2] ~= attempt then return 0 end

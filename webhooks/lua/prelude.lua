@@ -11,8 +11,9 @@ local function log_key(endpoint) return hook .. 'log:' .. endpoint end   -- all 
 local function done_key(endpoint) return hook .. 'done:' .. endpoint end -- those that are over, by their end
 local function member(endpoint, id) return id .. ' ' .. endpoint end     -- in the due set; an id holds no space
 
--- trim deletes deliveries that are over: the oldest beyond the cap, and those that ended before the cutoff. A hundred at most, so that
--- a changed limit is applied over many calls instead of stalling Redis in one.
+-- trim deletes finished deliveries: the oldest beyond the cap, and any that ended before the cutoff. It
+-- deletes a hundred at most, so that a changed limit is applied over many calls instead of stalling Redis in
+-- one.
 local function trim(endpoint, cap, cutoff)
   local over = redis.call('ZCARD', done_key(endpoint)) - cap
   local old

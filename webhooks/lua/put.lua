@@ -5,8 +5,9 @@
 --   before  its JSON as the caller read it; empty: absent
 --   after   its new JSON; empty: delete
 --   fresh   1: delete that it was failing or switched off
--- Result 1 done, 0 it changed meanwhile
--- Atomic because of two edits at once neither may be lost, and every process learns of the change by the version.
+-- Result 1 done, 0 it has changed
+-- Atomic because neither of two concurrent edits may be lost, and every process learns of the change by the
+-- version.
 
 if (redis.call('HGET', KEYS[1], endpoint) or '') ~= before then return 0 end
 if after == '' then

@@ -6,7 +6,7 @@ local FIRST = 0.1              -- recipients a second right after a pause
 local RECOVERED = 300 * SECOND -- ten doublings: more than 100 a second, and the next pause counts as the first
 local OVER = 900 * SECOND      -- thirty doublings: all that queued up has gone out
 
--- clock returns the time of Redis, so that processes with different clocks agree; or that of a test.
+-- clock returns Redis' time, so that processes with different clocks agree; or a test's time.
 local function clock(given)
   if given ~= '' then return tonumber(given) end
   local t = redis.call('TIME')

@@ -60,8 +60,8 @@ local function window_opens(w, log, limit)
   return freed(w, log[#log]) + w.step
 end
 
--- window_add notes n for a time, and forgets what has come back by then. What is beyond the limit is owed: it is as if the whole limit
--- had been taken, as much later as paying takes.
+-- window_add notes n for a time, and forgets what has come back by then. The amount beyond the limit is owed:
+-- it is as if the whole limit had been taken, as much later as paying takes.
 local function window_add(w, log, limit, at)
   if n > limit then at = at + (n / limit - 1) * w.length end
   local step, count = math.floor(at / w.step), math.min(n, limit)
@@ -125,7 +125,7 @@ local function open(key, second, minute, day, burst)
   return s
 end
 
--- pace_at is how many recipients have been let go at a time after a pause, if all the pace allows went.
+-- pace_at is how many recipients have been admitted at a time after a pause, if all the pace allows went.
 local POOL = FIRST * (DOUBLING / SECOND) / math.log(2)
 local function pace_at(s, at) return POOL * (2 ^ ((at - s.pause) / DOUBLING) - 1) end
 
@@ -167,7 +167,7 @@ local function go(s)
   s.changed = true
 end
 
--- flows says whether those who come with a reservation do so about as fast as they should.
+-- flows says whether messages with a reservation come about as fast as they should.
 local function flows(s)
   for name, b in pairs(s.buckets) do
     if bucket_opens(b, s.flow[name]) > now + GRACE then return false end
@@ -212,9 +212,10 @@ local function pass(s, has, generation, at)
   return at, reason
 end
 
--- For each scope: recipients per second, minute and day, and burst (0: not bounded); recipients of the message; 1 if it takes last, when all
--- others admit the message, so that one which waits elsewhere takes nothing here; what the message has there ('': nothing, p: it has passed
--- the scope, b: a reservation), the generation of that and its time.
+-- For each scope: recipients per second, minute and day, and burst (0 if not bounded); the message's
+-- recipients; 1 if it takes last, when all others admit the message, so that a message that waits elsewhere
+-- takes nothing here; the message's share there ('' for none, p if it has passed the scope, b for a
+-- reservation), its generation and time.
 local generations, takers = {}, {}
 for full, key in ipairs(KEYS) do
   local from = scopes + (full - 1) * 9

@@ -5,16 +5,16 @@
 // It promises:
 //   - Two changes at the same time do not mix: [Store.Change] applies the later one to the result of the
 //     earlier one.
-//   - Records that must agree with each other, as templates and their partials, can be changed on condition
-//     that none of all changed meanwhile ([Store.PutAt], [Store.DeleteAt]).
+//   - Records that must agree with each other, for example templates and their partials, can be changed on
+//     condition that no record changed in between ([Store.PutAt], [Store.DeleteAt]).
 //   - Secrets are sealed before they reach Redis. Each is bound to its record, its field and the place it
 //     goes to ([Secret].Goes). So a sealed value copied elsewhere, or whose host was changed, does not open.
 //     Sealed values do not leave the package: [Store.Open] returns secrets in clear, every other method
 //     returns ****** ([Mask]) instead.
-//   - Storing ****** keeps the stored secret, but only while the place it goes to stays the same. So who may
-//     change a record can't have its secrets sent to a host of their own.
-//   - [Store.Reseal] seals secrets under the current secret of the instance. It may run beside other
-//     processes, and loses none of their changes.
+//   - Storing ****** keeps the stored secret, but only while the place it goes to stays the same. So people
+//     who may change a record can't have its secrets sent to their own host.
+//   - [Store.Reseal] seals secrets under the instance's current secret. It may run while other processes do,
+//     and loses none of their changes.
 //   - Each change raises a version, by which a [redisdb.Cache] in every process notices it within a second.
 //
 // It caches nothing, checks no values, and does not interpret the state of a record. Scripts of the kind's

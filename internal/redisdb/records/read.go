@@ -13,12 +13,12 @@ const scanPage = 500
 // Page is a part of all records.
 type Page[V any] struct {
 	Records []*Record[V]
-	Total   int // of all records
-	Number  int // of this page, from 0
+	Total   int // all records
+	Number  int // this page's, from 0
 	Pages   int
 }
 
-// Get returns a record with its state, secrets masked. Unknown: NotFound.
+// Get returns a record with its state, secrets masked, or NotFound.
 func (s *Store[V]) Get(ctx context.Context, id string) (*Record[V], error) {
 	r, err := s.loadOne(ctx, id, true)
 	switch {
@@ -31,7 +31,7 @@ func (s *Store[V]) Get(ctx context.Context, id string) (*Record[V], error) {
 }
 
 // Open returns the first of these records that exists, with its state and its secrets in clear: for use, not
-// for an answer. Nil: none exists. If the secrets don't open, Broken has the error.
+// for an answer. Nil means none exists. If the secrets don't open, Broken has the error.
 func (s *Store[V]) Open(ctx context.Context, ids ...string) (*Record[V], error) {
 	found, err := s.load(ctx, ids, true)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store[V]) Open(ctx context.Context, ids ...string) (*Record[V], error) 
 }
 
 // Page returns a page of records with their states, secrets masked: the stand-in, unless a record is stored
-// in its place, then all in the order of their ids. Pages count from 0; size is 1 to 1000, zero means 20.
+// instead, then all in the order of their ids. Pages count from 0; size is 1 to 1000, zero means 20.
 func (s *Store[V]) Page(ctx context.Context, number, size int) (Page[V], error) {
 	number, size = max(0, number), min(size, 1000)
 	if size < 1 {
@@ -75,7 +75,7 @@ func (s *Store[V]) Page(ctx context.Context, number, size int) (Page[V], error) 
 	return p, nil
 }
 
-// Map returns what show makes of each record of a page.
+// Map returns show's results for the records of a page.
 func Map[V, T any](p Page[V], show func(*Record[V]) T) []T {
 	shown := make([]T, len(p.Records))
 	for i, r := range p.Records {
@@ -90,9 +90,9 @@ func (s *Store[V]) Count(ctx context.Context) (int, error) {
 	return total, err
 }
 
-// Each calls do for all records, without their states, secrets masked: the stored ones in the order of their
-// ids, then the stand-in, unless a record is stored in its place. A record added meanwhile may be missed.
-// Each ends with the first error of do.
+// Each calls do for all records, without their states, secrets masked. The stored records come in the order
+// of their ids, then the stand-in, unless a record is stored instead. A record added while it runs may be
+// missed. Each ends with the first error of do.
 func (s *Store[V]) Each(ctx context.Context, do func(*Record[V]) error) error {
 	standIn := s.standIn
 	err := s.each(ctx, func(r *Record[V]) error {
@@ -133,7 +133,7 @@ func (s *Store[V]) each(ctx context.Context, do func(*Record[V]) error) error {
 	}
 }
 
-// loadOne returns a record with its secrets sealed; nil: there is none.
+// loadOne returns a record with its secrets sealed; nil if there is none.
 func (s *Store[V]) loadOne(ctx context.Context, id string, state bool) (*Record[V], error) {
 	found, err := s.load(ctx, []string{id}, state)
 	if err != nil {

@@ -45,7 +45,7 @@ func secretsOf(v *thing) []Secret {
 	return all
 }
 
-// kind is what is known of things.
+// kind describes things.
 func kind() Kind[thing] {
 	return Kind[thing]{
 		Key: "thing", Index: "things", Name: "thing", Code: "ThingChanged", Changed: "redis.call('DEL', KEYS[4])",

@@ -41,7 +41,7 @@ func putScript(key, changed string) *redisdb.Script[putArgs, bool] {
 	return redisdb.NewScript[putArgs, bool](key+"/put", putSource+changed+"\nreturn 1")
 }
 
-// valid reports whether id can be that of a record. With a colon it could be part of another key, such as
+// valid reports whether id can be a record's. With a colon it could be part of another key, such as
 // "a:state".
 func valid(id string) bool { return id != "" && !strings.Contains(id, ":") }
 
@@ -49,8 +49,8 @@ func (s *Store[V]) keys(id string) []string {
 	return []string{s.Key(id), s.indexKey(), s.VersionKey(), s.StateKey(id)}
 }
 
-// write stores a record that was read as old (nil: there was none). It returns false if the record changed
-// meanwhile. keepState is for a record that says the same as before.
+// write stores a record that was read as old, or a new one if that is nil. It returns false if the record has
+// changed since. keepState is for a record that says the same as before.
 func (s *Store[V]) write(ctx context.Context, next, old *Record[V], keepState bool) (bool, error) {
 	return s.writeAt(ctx, "", next, old, keepState)
 }
@@ -78,8 +78,8 @@ func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Recor
 	return done, nil
 }
 
-// Delete removes a record and its state. Not stored: NotFound. Something needs it: the fault of
-// Options.InUse.
+// Delete removes a record and its state. It returns NotFound if it is not stored, and Options.InUse's error
+// if something needs it.
 func (s *Store[V]) Delete(ctx context.Context, id string) error {
 	if !valid(id) {
 		return s.kind.Missing(id)
@@ -177,7 +177,7 @@ func (s *Store[V]) ids(ctx context.Context, from, size int) (ids []string, total
 	return ids[:min(size, len(ids))], total, nil
 }
 
-// after returns up to n ids that follow id in alphabetical order; empty: from the first.
+// after returns up to n ids that follow id in alphabetical order, or the first ones if it is empty.
 func (s *Store[V]) after(ctx context.Context, id string, n int) ([]string, error) {
 	from := "-"
 	if id != "" {

@@ -30,8 +30,8 @@ func (s *Store[V]) Reseal(ctx context.Context) (int, error) {
 	return n, errors.Join(append(failed, err)...)
 }
 
-// resealOne seals one record again if needed, and reports whether it did. If the record changes meanwhile, it
-// is read again.
+// resealOne seals one record again if needed, and reports whether it did. If the record changes in between,
+// it is read again.
 func (s *Store[V]) resealOne(ctx context.Context, r *Record[V]) (bool, error) {
 	id := r.ID
 	for range tries {

@@ -21,15 +21,15 @@ type Secret struct {
 	Value *string
 	// URL is true if Value is a URL whose password is the secret.
 	URL bool
-	// Goes is the place that the secret, or what it opens, is sent to. None: it is never sent. A sealed secret
-	// is bound to it.
+	// Goes is the place that the secret, or what it opens, is sent to; empty if it is never sent. A sealed
+	// secret is bound to it.
 	Goes []Place
 }
 
 // Place is a setting that decides where a secret goes, and whom Postroom takes for its receiver there.
 type Place struct {
 	Field string // name of the setting in the API
-	Value string // in the form that is compared; empty: not set
+	Value string // in the form that is compared; empty if not set
 }
 
 // keep seals secrets in clear, and replaces masked ones by the sealed secrets of the record before. It
@@ -51,7 +51,7 @@ func keep(all, before []Secret, ring *seal.Ring, place string) []fault.Field {
 	return wrong
 }
 
-// lost returns why the stored secret can't replace a masked one; empty: it can.
+// lost returns why the stored secret can't replace a masked one; empty if it can.
 func (s Secret) lost(old Secret) string {
 	if old.Get() == "" {
 		return "is masked, but there is no stored value to keep"
@@ -112,8 +112,8 @@ func (s Secret) open(ring *seal.Ring, place string) error {
 	return nil
 }
 
-// place returns the name that the sealed secret is bound to. It includes where the secret goes, so who writes
-// to Redis can't have it sent elsewhere.
+// place returns the name that the sealed secret is bound to. It includes where the secret goes, so that
+// people who write to Redis can't have it sent elsewhere.
 func (s Secret) place(record string) string {
 	name := record + ":" + s.Field
 	for _, to := range s.Goes {

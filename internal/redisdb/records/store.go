@@ -19,11 +19,11 @@ const tries = 5
 type Kind[V any] struct {
 	Key   string // a record is stored at <Key>:<id>; secrets are bound to this name, so it must not change
 	Index string // key of the list of ids; <Index>:version counts changes
-	Name  string // of a record in messages, such as "account"
-	Code  string // of the Conflict when other changes always come first, such as "AccountChanged"
-	// Missing returns the fault of kind NotFound about a record that does not exist.
+	Name  string // a record's name in messages, such as "account"
+	Code  string // for the Conflict when other changes always come first, such as "AccountChanged"
+	// Missing returns the NotFound error about a record that does not exist.
 	Missing func(id string) error
-	// Changed is Lua text that updates the state of a changed record (the hash KEYS[4]). Empty: there are no
+	// Changed is Lua text that updates the state of a changed record (the hash KEYS[4]). If empty, there are no
 	// states.
 	Changed string
 	// Secrets returns the secrets of a value, by pointer. First it gives the value its own copy of everything
@@ -40,7 +40,7 @@ type Record[V any] struct {
 	State   map[string]string `json:"-"` // written by scripts of the kind's package
 	Broken  error             `json:"-"` // of [Store.Open]: why its secrets don't open; they are masked then
 
-	revision string // empty: not stored
+	revision string // empty if not stored
 }
 
 // Stored reports whether the record is in Redis, and not the stand-in.
@@ -49,18 +49,18 @@ func (r *Record[V]) Stored() bool { return r.revision != "" }
 // Options are the optional parts of a store.
 type Options[V any] struct {
 	// StandIn is a record that exists without being stored, such as one from the configuration. Its secrets are
-	// in clear. A stored record of the same id takes its place. Nil: there is none.
+	// in clear. A stored record of the same id takes its place. Nil if there is none.
 	StandIn *Record[V]
-	// Forget is called after this process has changed or deleted a record. Nil: no call.
+	// Forget is called after this process has changed or deleted a record. Nil means no call.
 	Forget func(id string)
-	// InUse returns the fault of deleting a record that something needs; nil: nothing does. Nil: nothing ever
-	// does.
+	// InUse returns an error if something needs a record that a caller wants to delete. If InUse is nil, nothing
+	// ever does.
 	InUse InUse
-	// Now is the clock, for tests. Nil: time.Now.
+	// Now is the clock, for tests. Defaults to time.Now.
 	Now func() time.Time
 }
 
-// InUse returns the fault of kind Conflict about a record of a kind that something needs; nil: nothing does.
+// InUse returns a Conflict if something needs a record of a kind.
 type InUse func(ctx context.Context, kind, id string) error
 
 // Store stores the records of one kind. It is safe for concurrent use, by any number of processes on one
@@ -101,8 +101,8 @@ func New[V any](db *redisdb.DB, ring *seal.Ring, kind Kind[V], o Options[V]) *St
 }
 
 // Change replaces a record by the result of edit, and reports whether there was one. edit gets the record
-// with its secrets masked; nil: there is none. Secrets that stay masked are kept; if one can't be kept, the
-// error is Invalid and names the fields. If another change comes first, edit is called again; after five
+// with its secrets masked, or nil if there is none. Secrets that stay masked are kept; if one can't be kept,
+// the error is Invalid and names the fields. If another change comes first, edit is called again; after five
 // times the error is a Conflict.
 func (s *Store[V]) Change(ctx context.Context, id string, edit func(old *Record[V]) (V, error)) (existed bool,
 	err error) {
@@ -136,7 +136,7 @@ func (s *Store[V]) Create(ctx context.Context, id string, edit func(old *Record[
 	return "new", err
 }
 
-// Update is Change for a record that exists: edit never gets nil. Unknown: NotFound.
+// Update is Change for a record that exists: edit never gets nil. It returns NotFound for others.
 func (s *Store[V]) Update(ctx context.Context, id string, edit func(old *Record[V]) (V, error)) error {
 	_, err := s.Change(ctx, id, func(old *Record[V]) (V, error) {
 		if old == nil {
@@ -170,7 +170,7 @@ func (s *Store[V]) edited(id string, old *Record[V], edit func(old *Record[V]) (
 // Key returns the key of a record.
 func (s *Store[V]) Key(id string) string { return redisdb.Key(0, s.kind.Key, id) }
 
-// StateKey returns the key of the state of a record.
+// StateKey returns the key of a record's state.
 func (s *Store[V]) StateKey(id string) string { return redisdb.Key(0, s.kind.Key, id, "state") }
 
 // VersionKey returns the key of the version, for [redisdb.NewCache].
@@ -178,7 +178,7 @@ func (s *Store[V]) VersionKey() string { return redisdb.Key(0, s.kind.Index, "ve
 
 func (s *Store[V]) indexKey() string { return redisdb.Key(0, s.kind.Index) }
 
-// place returns the name that the sealed secrets of a record are bound to, with that of their field.
+// place returns the name that a record's sealed secrets are bound to, together with their field's.
 func (s *Store[V]) place(id string) string { return s.kind.Key + ":" + id }
 
 func (s *Store[V]) time() time.Time { return s.now().UTC().Truncate(time.Millisecond) }

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Version returns the number of changes of all records. What is read after it is at least as new.
+// Version returns the number of changes of all records. Data that is read after it is at least as new.
 func (s *Store[V]) Version(ctx context.Context) (string, error) {
 	version, err := s.client.Get(ctx, s.VersionKey()).Result()
 	switch {
@@ -20,10 +20,10 @@ func (s *Store[V]) Version(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// PutAt stores a record if no record has changed since a version, and returns it as it is now. It is for
-// records that must agree with each other. Nil: one has changed. Fields of the record's state are set in the
-// same step; an empty value removes one, the others stay. It keeps no masked secret, so it is for kinds
-// without secrets.
+// PutAt stores a record if no record has changed since a version, and returns it as it is now, or nil if one
+// has. It is for records that must agree with each other. Fields of the record's state are set in the same
+// step; an empty value removes one, the others stay. It keeps no masked secret, so it is for kinds without
+// secrets.
 func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map[string]string) (*Record[V],
 	error) {
 	old, err := s.loadOne(ctx, id, false)
@@ -46,7 +46,7 @@ func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map
 }
 
 // DeleteAt removes a record and its state if no record has changed since a version, and reports whether that
-// was so. Something needs it: the fault of Options.InUse.
+// was so. It returns Options.InUse's error if something needs it.
 func (s *Store[V]) DeleteAt(ctx context.Context, version, id string) (bool, error) {
 	if !valid(id) {
 		return true, nil
@@ -61,7 +61,7 @@ func (s *Store[V]) DeleteAt(ctx context.Context, version, id string) (bool, erro
 	return done >= 0, nil
 }
 
-// State returns fields of the states of records, with one round trip. A missing one is empty.
+// State returns fields of the states of records, with one round trip. Missing fields are empty.
 func (s *Store[V]) State(ctx context.Context, fields []Field) ([]string, error) {
 	pipe := s.client.Pipeline()
 	got := make([]*redis.StringCmd, len(fields))

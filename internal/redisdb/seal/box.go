@@ -12,9 +12,9 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// A box is a sealed value of bytes, for what is too large for the text of [Ring.Seal]: a head, then the value
-// in chunks, each sealed by itself. So it takes hardly more room than the value, is sealed and opened in
-// place, and can be opened while it is read.
+// A box is a sealed value of bytes, for data that is too large for the text of [Ring.Seal]: a head, then the
+// value in chunks, each sealed separately. So it takes hardly more room than the value, is sealed and opened
+// in place, and can be opened while it is read.
 //
 // The head is boxVersion, the key's id and a random prefix. The nonce of a chunk is that prefix, its number,
 // and whether it is the last (the STREAM construction of Hoang, Reyhanitabar, Rogaway and Vizár, 2015). So
@@ -93,8 +93,8 @@ func (r *Ring) RenewBox(box []byte, aad string) ([]byte, error) {
 	return r.SealBox(box[:BoxHead+len(value)], aad), nil
 }
 
-// BoxNeedsRotation reports whether a box, of which the head is enough, is sealed under another secret than
-// the current one. It is false for a value that is no box.
+// BoxNeedsRotation reports whether a box is sealed under another secret than the current one. The head of the
+// box is enough. It is false for a value that isn't a box.
 func (r *Ring) BoxNeedsRotation(head []byte) bool {
 	return IsBox(head) && len(head) >= BoxHead && hex.EncodeToString(head[1:1+idSize]) != r.keys[0].id
 }
@@ -123,7 +123,7 @@ func nonceOf(head []byte, i int, last bool) []byte {
 
 // BoxReader returns a reader of the value in a box of the record named aad. It holds one chunk. A box whose
 // key is not known, or that has no head, is refused now; damage is found as it is read. If the box is sealed
-// again meanwhile, reading continues in the new one: the chunks of both begin at the same places.
+// again in between, reading continues in the new one: the chunks of both begin at the same places.
 func (r *Ring) BoxReader(box io.ReaderAt, aad string) (io.Reader, error) {
 	b := &boxReader{ring: r, box: box, aad: aad, head: make([]byte, BoxHead)}
 	if _, err := b.readHead(); err != nil {
@@ -139,7 +139,7 @@ type boxReader struct {
 	aad   string
 	head  []byte
 	key   key
-	buf   []byte // of one chunk
+	buf   []byte // one chunk's
 	next  int    // number of the chunk that is read next
 	last  bool   // it was the last
 	value []byte // not read yet

@@ -121,7 +121,7 @@ func TestABoxUnderAnOlderSecret(t *testing.T) {
 	}
 }
 
-// exchanged is a value in Redis that is sealed anew after some reads.
+// exchanged is a value in Redis that is sealed again after some reads.
 type exchanged struct {
 	before, after []byte
 	reads         int

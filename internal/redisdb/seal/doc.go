@@ -3,10 +3,10 @@
 // A sealed value is text, "v1.<key id>.<base64>": XChaCha20-Poly1305 with a random nonce, under a key derived
 // by HKDF-SHA-256 (RFC 5869) from the setting secret. The caller gives the name of the record that the value
 // belongs to, followed by a space and the place it goes to, if it goes anywhere. A sealed value moved to
-// another record or place does not open. Records without secrets, such as those of tokens, have a code
-// ([Ring.MAC]) in the same form, so that nobody who writes to Redis can make one.
+// another record or place does not open. Records without secrets, for example tokens', have a code
+// ([Ring.MAC]) in the same form, so that no one who writes to Redis can make one.
 //
-// What is larger, such as the content of mail, is sealed as a box ([Ring.SealBox]): bytes instead of text, in
+// Larger data, such as the content of mail, is sealed as a box ([Ring.SealBox]): bytes instead of text, in
 // chunks that are opened one by one.
 //
 // It promises that a changed, moved or foreign value never opens, and that no two sealings of one value are

@@ -24,7 +24,7 @@ const version = "v1"
 var (
 	// ErrUnknownKey means the value was sealed under a secret that is not in the ring.
 	ErrUnknownKey = errors.New("sealed under a secret that is not configured any more")
-	// ErrDamaged means the value is not what was sealed, or was sealed for another record.
+	// ErrDamaged means the value was changed after it was sealed, or was sealed for another record.
 	ErrDamaged = errors.New("the sealed value is damaged or belongs to another record or place")
 )
 
@@ -40,7 +40,7 @@ type key struct {
 	id     string // names the key of a value, and reveals nothing about it
 	secret []byte
 	aead   cipher.AEAD
-	box    cipher.AEAD // of boxes
+	box    cipher.AEAD // for boxes
 	mac    []byte
 }
 
@@ -151,7 +151,7 @@ func (r *Ring) open(sealed, aad string) ([]byte, error) {
 }
 
 // NeedsRotation reports whether a value is sealed under another secret than the current one, and should be
-// sealed again. It is false for a text that is no sealed value.
+// sealed again. It is false for a text that isn't a sealed value.
 func (r *Ring) NeedsRotation(sealed string) bool {
 	id, _, err := split(sealed)
 	return err == nil && id != r.keys[0].id

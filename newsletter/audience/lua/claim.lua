@@ -2,7 +2,7 @@
 -- KEYS: subscriber-index:<bucket> of each address, all of one prefix
 -- ARGV: claims...
 --   claims: of each address its field, the ordinal that has it now (empty: none), and the one that gets it (empty: none)
--- Result: for each address the ordinal that has it after this; empty: none.
+-- Result: for each address the ordinal that has it after this, or empty.
 -- Atomic because two new subscribers of one address must get one ordinal.
 local results = {}
 for i = 1, #KEYS do

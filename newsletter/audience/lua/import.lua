@@ -4,8 +4,9 @@
 --   before: what must be there now; empty: nothing
 --   expiry: seconds
 --   event: '': none
--- Result: 1: it is stored. 0: there is something else.
--- Atomic because one of several requests with the same id may run, and who stops an import must not be overwritten;
+-- Result: 1 if it is stored, or 0 if there is something else.
+-- Atomic because one of several requests with the same id may run, and a stopped import must not be
+-- overwritten;
 -- and because a crash must not keep the event back.
 local has = redis.call('GET', KEYS[1]) or ''
 if has ~= before and has ~= after then return 0 end

@@ -1,4 +1,5 @@
--- Writes records of one page, with what they change of the states and the counts of lists, and the events of these changes.
+-- Writes records of one page, with their changes to the states and the counts of lists, and the events of
+-- these changes.
 -- KEYS[1] subscriber-page:<account>:<page>   KEYS[2] subscriber-totals:<account>   KEYS[3] events or, in a Cluster, subscriber-events
 -- ARGV: first chunk changes...
 --   first: offset in its chunk of the page's first record

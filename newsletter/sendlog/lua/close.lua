@@ -1,4 +1,4 @@
--- close ends a batch, and adds what was counted of it.
+-- close ends a batch, and adds its counts.
 --
 -- KEYS[1] log
 -- ARGV: batch tallies...

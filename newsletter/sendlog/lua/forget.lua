@@ -1,4 +1,4 @@
--- forget clears what is known of a person beside the state, which stays as a number of nobody.
+-- forget clears a person's data except for the state, which stays as a number without a name.
 --
 -- KEYS[1] log
 -- ARGV: offset bits...

@@ -1,4 +1,4 @@
--- note sets bits of people, and counts those that were not set.
+-- note sets bits of people, and counts the bits that were not set.
 --
 -- KEYS[1] log
 -- ARGV: notes...

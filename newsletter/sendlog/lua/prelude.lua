@@ -1,4 +1,4 @@
--- Scripts gather what they change of people: write_people writes it with one command for each key.
+-- Scripts gather their changes of people: write_people writes them with one command for each key.
 local state_of, group_of, grouped, added, touched = {}, {}, nil, {}, {}
 
 -- read_fields reads 4 bits of each person.
@@ -24,7 +24,7 @@ local function read_states(log, offsets)
   for i, state in ipairs(read_fields(log, offsets)) do state_of[offsets[i]] = state_of[offsets[i]] or state end
 end
 
--- add adds to a counter, and to that of the group of a person who was read.
+-- add adds to a counter, and to the counter of a person's group, if the person was read.
 local function add(offset, field, n)
   added[field] = (added[field] or 0) + n
   if not grouped then return end
@@ -32,9 +32,9 @@ local function add(offset, field, n)
   added[field] = (added[field] or 0) + n
 end
 
--- change sets the state of a person who was read, if the one before is among allowed, which has a letter a to p for
--- each state. It returns whether it did. People who are taken or at the dot are counted together, as those that were
--- taken and have no other state.
+-- change sets the state of a person who was read, if the one before is among allowed, which has a letter a to
+-- p for each state. It returns whether it did. People who are taken or at the dot are counted together, as
+-- people who were taken and have no other state.
 local function change(log, offset, new, allowed)
   local old = state_of[offset]
   if not string.find(allowed, string.char(97 + old), 1, true) then return false end
@@ -46,8 +46,8 @@ local function change(log, offset, new, allowed)
   return true
 end
 
--- note_attempt notes the number of attempts for a person (-1: one more than before) in 8 bits, and the time of the last
--- one in 32 bits of seconds. -2: further numbers are of a replay, and count from 1 again.
+-- note_attempt notes a person's number of attempts (-1 means one more than before) in 8 bits, and the time of
+-- the last one in 32 bits of seconds. -2 means that later numbers belong to a replay, and count from 1 again.
 local made_by, tries, replayed = {}, {}, nil
 local function note_attempt(log, offset, seconds, attempts)
   local made = nil
@@ -64,7 +64,7 @@ local function note_attempt(log, offset, seconds, attempts)
   tries[offset] = seconds * 256 + made_by[offset]
 end
 
--- write_people writes what was gathered.
+-- write_people writes the gathered changes.
 local function write_people(log)
   local set, n = {'BITFIELD', log}, 2
   for offset in pairs(touched) do
@@ -91,7 +91,8 @@ local function note_earlier(counts, field, time)
   if not old or tonumber(time) < tonumber(old) then redis.call('HSET', counts, field, time) end
 end
 
--- scan_again makes the scan look at a chunk from an offset on. Who was left out before it is not forgotten.
+-- scan_again makes the scan look at a chunk from an offset on, so that people left out before it are not
+-- forgotten.
 local function scan_again(log, offset)
   local counts = log .. ':counts'
   local at = tonumber(redis.call('HGET', counts, 'at') or '0')

@@ -1,10 +1,10 @@
--- recount compares the counters of a chunk, and of each group of its people, with its states and bits, and replaces
--- those that differ.
+-- recount compares the counters of a chunk, and of its people's groups, with its states and bits, and
+-- replaces counters that differ.
 --
 -- KEYS[1] log
 -- ARGV: bits...
 -- Answer: OK changed
--- Atomic because states change meanwhile.
+-- !Atomic because states may change in between.
 local counts, changed = KEYS[1] .. ':counts', 0
 local log, groups = redis.call('GET', KEYS[1]) or '', redis.call('GET', KEYS[1] .. ':groups')
 

@@ -17,7 +17,7 @@ type columns struct {
 
 func newColumns() *columns { return &columns{all: map[uint64][]int64{}} }
 
-// of returns the column of a segment.
+// of returns a segment's column.
 func (c *columns) of(ctx context.Context, segment *scorch.SegmentSnapshot) ([]int64, error) {
 	c.mu.Lock()
 	column, ok := c.all[segment.Id()]

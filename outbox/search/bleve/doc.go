@@ -5,25 +5,25 @@
 //   - what Put has taken is on disk when it returns;
 //   - an index is written by one process: [Store.Ready] locks the directory, and answers [ErrOwned] for as
 //     long as another process has it;
-//   - a directory that can't be read is never the end: it is set aside, a new one is begun, and [Store.Fresh]
+//   - a directory that can't be read never stops it: it is set aside, a new one is begun, and [Store.Fresh]
 //     says so;
 //   - an index that was being built when the process died leaves the one in use as it was;
 //   - a search costs no more memory than its page, and eight bytes for each document of the index, kept from
 //     one search to the next.
 //
-// It works on segments, the files of the engine, without bleve's own layer of mappings and queries: every
+// It works on segments, the files of the engine, without bleve's own layer of mappings and queries. Every
 // step of a query is a bitmap for each segment, so that totals and facets are counted without visiting
-// documents; times, which decide the order, are kept in memory. Words are cut by package query.
+// documents. Times, which decide the order, are kept in memory. Package query splits words.
 //
 // # Files
 //
-// In its directory: lock; id, which names the index for as long as it lives; current, which names the
-// subdirectory in use; one subdirectory for each index, index-<time>; and broken-<time>, the last one set
-// aside, which may be deleted. It keeps nothing in Redis.
+// Its directory contains: lock; id, which names the index for as long as it lives; current, which names the
+// subdirectory in use. Each index has a subdirectory, index-<time>. broken-<time> is the last one set aside,
+// which may be deleted. It keeps nothing in Redis.
 //
 // # When things fail
 //
-// A full disk: Put fails and can be repeated; searches go on. A search that takes too long ends with its
-// context. Damage that shows only while searching makes that search fail, with an error that says so; a
+// If the disk is full, Put fails and can be repeated; searches work. A search that takes too long ends with
+// its context. Damage that shows only while searching makes that search fail, with an error that says so; a
 // rebuild repairs it.
 package bleve

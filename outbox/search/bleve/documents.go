@@ -129,7 +129,7 @@ func (e *engine) older(ctx context.Context, before time.Time, max int) ([]string
 	return ids, nil
 }
 
-// Walk implements search.Index. It passes the documents of one snapshot and blocks nobody.
+// Walk implements search.Index. It passes the documents of one snapshot and blocks no one.
 func (s *Store) Walk(ctx context.Context, fn func([]search.Document) error) error {
 	var snapshot *scorch.IndexSnapshot
 	err := s.read(func(e *engine) (err error) {

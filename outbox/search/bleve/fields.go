@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/outbox/search/query"
 )
 
-// The fields of the engine, beside those of package query.
+// The engine's fields, in addition to package query's fields.
 const (
 	fieldAt     = "at"     // when the message was accepted: one term
 	fieldSource = "source" // the document itself, stored and not indexed

@@ -182,7 +182,7 @@ func (m *matcher) phrase(field string, words []string) (*roaring.Bitmap, error) 
 	return m.inARow(candidates, places)
 }
 
-// beginning finds words in a row, the last of which is the beginning of a word.
+// beginning finds words in a row whose last is the beginning of a word.
 func (m *matcher) beginning(field string, words []string) (*roaring.Bitmap, error) {
 	last := len(words) - 1
 	first, err := m.phrase(field, words[:last])

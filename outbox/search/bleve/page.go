@@ -15,7 +15,7 @@ import (
 type candidate struct {
 	score   float64
 	at      int64
-	id      string // read only if needed for the order; empty: not yet
+	id      string // read only if needed for the order; empty if not yet
 	segment *scorch.SegmentSnapshot
 	number  uint32
 }

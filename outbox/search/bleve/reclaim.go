@@ -28,8 +28,8 @@ var mergeNothing = mergeplan.MergePlanOptions{
 	CalcBudget: func(int64, int64, *mergeplan.MergePlanOptions) int { return math.MaxInt },
 }
 
-// Reclaim implements search.Index. It merges the segments that have deleted documents, until their files
-// are gone. Writers and searches go on. A file that a search reads may stay until that search ends.
+// Reclaim implements search.Index. It merges the segments that have deleted documents, until their files are
+// gone. Writers and searches continue. A file that a search reads may stay until that search ends.
 func (s *Store) Reclaim(ctx context.Context) error {
 	s.reclaiming.Lock() // the engine refuses a second merge of all segments at a time
 	defer s.reclaiming.Unlock()

@@ -37,7 +37,7 @@ func score(ctx context.Context, snapshot *scorch.IndexSnapshot, found []part, n 
 	return nil
 }
 
-// wordsOf returns the words of a step. Prefixes do not count.
+// wordsOf returns a step's words, except for prefixes.
 func wordsOf(n query.Node) []string {
 	switch n := n.(type) {
 	case query.Term:

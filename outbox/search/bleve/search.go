@@ -46,7 +46,7 @@ type part struct {
 	segment *scorch.SegmentSnapshot
 	numbers *roaring.Bitmap
 	column  []int64
-	scores  map[uint32]float64 // nil: newest first
+	scores  map[uint32]float64 // nil for newest first
 }
 
 // match searches every segment. Segments without matches are omitted.

@@ -23,7 +23,7 @@ var ErrOwned = errors.New("another process has the search index of this director
 
 // Options are the settings of a Store. The zero value works.
 type Options struct {
-	Logger *slog.Logger // nil: nothing is logged
+	Logger *slog.Logger // nil if nothing is logged
 }
 
 // Store is an index in a directory. It implements search.Store.
@@ -40,7 +40,7 @@ type Store struct {
 	using   sync.RWMutex // held by searches; also by writers that change inUse or closed
 	inUse   *engine
 	closed  bool
-	beside  *engine // the index being built, for writers only; nil: none
+	beside  *engine // the index being built, for writers only; nil if none
 }
 
 // New returns the store of a directory. It does no I/O: [Store.Ready] opens the index.
@@ -58,8 +58,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Ready implements search.Store. It opens the index and creates what is missing. An unreadable index is
-// set aside and replaced by a new one. If another process has the index, the error is [ErrOwned].
+// Ready implements search.Store. It opens or creates the index. An unreadable index is set aside and replaced
+// by a new one. If another process has the index, the error is [ErrOwned].
 func (s *Store) Ready(context.Context) (string, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -214,7 +214,8 @@ func TestEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestSearchWhileEverythingChanges: searches, writes, rebuilds and a walk at once. The race detector watches.
+// TestSearchWhileEverythingChanges: concurrent searches, writes, rebuilds and scans. The race detector
+// watches.
 func TestSearchWhileEverythingChanges(t *testing.T) {
 	s := open(t, t.TempDir())
 	fill(t, s)

@@ -1,8 +1,8 @@
--- fill begins to read what the search index misses. Changes missed from now on are noted anew.
+-- fill begins to read what the search index misses. Changes missed from now on are noted again.
 --
 -- KEYS[1] since when changes are missing
 -- KEYS[2] since when changes are being read; it exists if an earlier attempt did not end
--- Result since when changes are to be read; 0: none are missing
+-- Result since when changes must be read, or 0 if none are missing
 -- Atomic so that a change noted meanwhile is in one of the two.
 
 local missing, filling = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])

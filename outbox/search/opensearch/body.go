@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/outbox/search/query"
 )
 
-// The fields beside those of package query.
+// The fields in addition to package query's fields.
 const (
 	fieldSource = "source" // the document itself
 	fieldAt     = "at"     // when the message was accepted, Unix milliseconds
@@ -30,7 +30,7 @@ func body(d *search.Document) map[string]any {
 	return fields
 }
 
-// words returns the words of a text, separated by spaces.
+// words returns a text's words, separated by spaces.
 func words(text string) string { return strings.Join(query.Texts(text), " ") }
 
 // dsl translates a query for the cluster.

@@ -18,7 +18,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// requestTimeout is the timeout of one attempt of a request.
+// requestTimeout is the timeout of one request attempt.
 const requestTimeout = 30 * time.Second
 
 // tries is the number of retries, at another node if there is one, if a node is unreachable. Tasks are
@@ -84,7 +84,7 @@ func (s *Store) do(ctx context.Context, method, path string, body, into any) err
 	return err
 }
 
-// send sends a request, and decodes the response. wait is the delay that the cluster requests; zero: none.
+// send sends a request, and decodes the response. wait is the delay that the cluster requests, or zero.
 func (s *Store) send(ctx context.Context, method, path, contentType string, body []byte, into any) (
 	wait time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
@@ -119,7 +119,7 @@ func (s *Store) send(ctx context.Context, method, path, contentType string, body
 	return wait, nil
 }
 
-// away returns the fault of a connection error.
+// away returns the error for a failed connection.
 func (s *Store) away(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

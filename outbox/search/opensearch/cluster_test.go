@@ -17,8 +17,8 @@ import (
 
 // cluster is a server that plays OpenSearch, or an Elasticsearch: there is none on the machines that test
 // Postroom. It knows the requests that package outbox/search/opensearch makes, as the published API describes
-// them, and fails the test at any other, at a field or a parameter it does not know, and at a wrong content
-// type. Its indexes are in memory, and queries really look into them.
+// them. It fails the test at any other, at an unknown field or parameter, and at a wrong content type. Its
+// indexes are in memory, and queries really look into them.
 type cluster struct {
 	*httptest.Server
 	t *testing.T

@@ -8,7 +8,7 @@
 //     wins, in any order;
 //   - only its own indexes are changed: those named by the alias and ".v" with a time. A write to a wrong
 //     name creates no index;
-//   - the fields are exactly those of its template: the content of a mail adds no field.
+//   - the fields are exactly its template's: no message's content adds a field.
 //
 // Package query splits text into words. They are written with spaces, at which the analyzer of the cluster
 // splits, so every index finds the same. The document itself is stored beside them and not indexed.
@@ -23,7 +23,7 @@
 //
 // # When things fail
 //
-// The cluster is unreachable, refuses a login, or is overloaded (429): the error says so, with the delay that
-// the cluster requested. A request may be repeated. A document that the cluster refuses for good is logged
-// and left out; the others of its batch are kept. Ready makes an index again that was deleted.
+// If the cluster is unreachable, refuses a login, or is overloaded (429), the error says so, with the delay
+// that the cluster requested. You can repeat a request. A document that the cluster refuses permanently is
+// logged and left out; the rest of its batch is kept. Ready creates a deleted index again.
 package opensearch

@@ -121,8 +121,8 @@ func TestForeignAliasIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestTrouble: what the cluster may do to a write. Nothing is lost, and what is to be repeated is told from
-// what is not.
+// TestTrouble: what the cluster may do to a write. Nothing is lost, and the result shows which writes must be
+// repeated.
 func TestTrouble(t *testing.T) {
 	rejected := `{"took":1,"errors":true,"items":[{"index":{"_index":"mail.v1","_id":"x","status":429,"error":{"type":"es_rejected_execution_exception","reason":"queue full"}}}]}`
 	for name, c := range map[string]struct {
@@ -168,7 +168,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestPoisonedDocument: one that the cluster refuses for good does not keep the others out.
+// TestPoisonedDocument: a document that the cluster refuses permanently does not keep the others out.
 func TestPoisonedDocument(t *testing.T) {
 	s := open(t, startCluster(t))
 	docs := searchtest.Mail()

@@ -22,16 +22,16 @@ import (
 // Options are the settings of a Store. URL is required.
 type Options struct {
 	URL    string        // URLs of nodes, with user and password if needed; comma-separated
-	Index  string        // the alias; empty: postroom
-	Learn  time.Duration // maximum time until each process knows that an index is being built; zero: 2 s
-	Logger *slog.Logger  // nil: nothing is logged
+	Index  string        // the alias; defaults to postroom
+	Learn  time.Duration // maximum time until each process knows that an index is being built; defaults to 2 s
+	Logger *slog.Logger  // nil if nothing is logged
 }
 
 // Store is an index in a cluster. It implements search.Store.
 type Store struct {
 	client *client.Client
 	stop   context.CancelFunc
-	http   *http.Client // of client
+	http   *http.Client // the client's
 	alias  string
 	learn  time.Duration
 	log    *slog.Logger
@@ -41,7 +41,7 @@ type Store struct {
 	besides bool      // an index is being built
 }
 
-// Open returns a store. It does no I/O: [Store.Ready] creates what is missing.
+// Open returns a store. It does no I/O: [Store.Ready] creates the index.
 func Open(o Options) (*Store, error) {
 	if o.URL == "" {
 		return nil, errors.New("open the search index: no address")

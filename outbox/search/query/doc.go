@@ -5,9 +5,9 @@
 // [Parse] returns a tree of a few plain steps ([Term], [Phrase], [Prefix], [Created], [And], [Or], [Not],
 // [All]), which an index translates. The meaning of words and fields is decided here.
 //
-// It promises an answer, or an [Error] with the position, for any input, in a short time: a query has at
-// most [MaxLength] characters, [MaxTerms] terms and [MaxDepth] levels of parentheses, and a prefix at least
-// [MinPrefix] letters.
+// For any input it promises a fast answer, or an [Error] with the position: a query has at most [MaxLength]
+// characters, [MaxTerms] terms and [MaxDepth] levels of parentheses, and a prefix at least [MinPrefix]
+// letters.
 //
 // It does no I/O and keeps nothing.
 package query

@@ -41,8 +41,8 @@ var fields = map[string]func(*parser, value) (Node, error){
 
 func asWritten(text string) string { return text }
 
-// addressForms returns the forms in which an address, its local part or its domain may be indexed. What
-// people paste around an address is removed.
+// addressForms returns the forms in which an address, its local part or its domain may be indexed. It removes
+// what people paste around an address.
 func addressForms(text string) []string {
 	text = strings.Trim(text, " <>,;.")
 	if len(text) > 7 && strings.EqualFold(text[:7], "mailto:") {

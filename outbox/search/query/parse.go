@@ -13,11 +13,11 @@ import (
 const (
 	MaxLength = 1000 // characters
 	MaxTerms  = 50
-	MaxDepth  = 10 // of parentheses and negations
+	MaxDepth  = 10 // levels of parentheses and negations
 	MinPrefix = 2  // letters or digits before a *
 )
 
-// Error is a fault of a query, with its position.
+// Error is an error in a query, with its position.
 type Error struct {
 	At      int    // position of the character, from 1
 	Near    string // the text there; empty at the end

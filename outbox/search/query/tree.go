@@ -10,7 +10,7 @@ type Field string
 const (
 	Subject Field = "subject"
 	Text    Field = "text"
-	To      Field = "to"      // of each recipient: address, local part, domain; folded
+	To      Field = "to"      // each recipient's address, local part, domain; folded
 	From    Field = "from"    // as To
 	Status  Field = "status"  // as the email log names it
 	Lane    Field = "lane"    // as the API names it
@@ -50,12 +50,12 @@ type (
 	Phrase struct {
 		Field  Field
 		Words  []string
-		Prefix bool // the last one is the beginning of a word
+		Prefix bool // the last term is the beginning of a word
 	}
 	// Created matches documents by the acceptance time of their message.
 	Created struct {
-		From  time.Time // this time or later; zero: no limit
-		Until time.Time // before this time; zero: no limit
+		From  time.Time // this time or later; zero means no limit
+		Until time.Time // before this time; zero means no limit
 	}
 )
 

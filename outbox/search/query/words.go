@@ -43,7 +43,7 @@ func Words(text string) []Word {
 	return words
 }
 
-// Texts returns the words of a text without their positions.
+// Texts returns a text's words without their positions.
 func Texts(text string) []string {
 	words := Words(text)
 	texts := make([]string, len(words))
@@ -111,8 +111,8 @@ func shorten(word string) string {
 // FoldID folds an id. It removes the angle brackets of a Message-ID.
 func FoldID(id string) string { return Fold(strings.Trim(strings.TrimSpace(id), "<>")) }
 
-// AddressTerms returns the terms of an address: the whole, the local part, and the domain; those of an
-// international domain in both its forms.
+// AddressTerms returns the terms of an address: the whole, the local part, and the domain. An international
+// domain has terms for both its forms.
 func AddressTerms(address string) []string {
 	terms := addressTerms(address)
 	if unicode := message.UnicodeDomain(address); unicode != address {

@@ -321,7 +321,7 @@ func replaces(t *testing.T, x search.Store) {
 	}
 }
 
-// revisions: what was read earlier may be written later, by another worker.
+// revisions: a worker may write later what it read earlier than another.
 func revisions(t *testing.T, x search.Store) {
 	d := Mail()[2]
 	d.Status, d.Revision = api.StatusSent, 200

@@ -11,7 +11,7 @@ import (
 // Began is when the first of the documents was made.
 var Began = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Mail is what the tests look for. The n-th was made n hours after Began; its queue id ends in n.
+// Mail returns what the tests look for. The n-th was made n hours after Began; its queue id ends in n.
 func Mail() []search.Document {
 	ended := Began.Add(30 * time.Hour)
 	mail := []search.Document{

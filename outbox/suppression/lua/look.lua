@@ -1,8 +1,8 @@
--- Functions of scripts that check the suppressions, and of those that add entries. Such scripts run only where one script may use keys of all
--- partitions: see Store.Look.
+-- Functions of scripts that check the suppressions, and of scripts that add entries. Such scripts run only
+-- where one script may use keys of all partitions: see Store.Look.
 --
--- Every script that adds entries raises the version in the same step. So if a version found no recipient stopped, none is while it is the same:
--- an entry that expires or is removed only frees recipients.
+-- Every script that adds entries raises the version in the same step. So if no recipient was stopped under a
+-- version, none is while it is the same: an entry that expires or is removed only frees recipients.
 
 -- begin_version sets a version that is missing, or was lost, to a number that it never had: the microseconds of the server. It is raised less
 -- often than that.

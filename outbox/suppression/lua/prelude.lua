@@ -8,7 +8,7 @@ local function bucket_key(bucket) return ROOT .. 'bucket:' .. bucket end
 local function evidence_key(bucket) return ROOT .. 'evidence:' .. bucket end
 local function group_of(bucket) return math.floor(tonumber(bucket) / GROUP) end
 
--- ended reports whether an expiry is over.
+-- ended reports whether an entry has expired.
 local function ended(expires, now) return expires ~= '' and expires <= now end
 
 -- read returns the parts of a record: reason, created, expires, sign, source.
@@ -42,7 +42,7 @@ local function write_counts()
   end
 end
 
--- indexes_of returns the indexes of the entries of a group, and whether any of the entries expires.
+-- indexes_of returns the indexes of a group's entries, and whether any entry expires.
 local function indexes_of(group)
   local there, expiring = {}, false
   for bucket = group * GROUP, group * GROUP + GROUP - 1 do
@@ -59,7 +59,7 @@ local function indexes_of(group)
   return there, expiring
 end
 
--- unmark removes a group from the indexes of which it has no more entries.
+-- unmark removes a group from the indexes in which it has no more entries.
 local function unmark(group)
   local there, expiring = indexes_of(group)
   for index, by in pairs(changes) do

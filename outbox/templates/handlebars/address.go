@@ -64,7 +64,7 @@ func address(in *invoked) any {
 // urlEncode escapes a text for any part of an address, as encodeURIComponent does.
 func urlEncode(in *invoked) any { return componentEscapes.Replace(url.QueryEscape(in.text(0))) }
 
-// componentEscapes turns the escapes of a query into those of encodeURIComponent.
+// componentEscapes turns a query's escapes into encodeURIComponent's.
 var componentEscapes = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A",
 	"*")
 

@@ -2,7 +2,7 @@ package handlebars
 
 // source is one parsed text: the template or a partial.
 type source struct {
-	name string // of the partial; empty: the template itself
+	name string // the partial; empty for the template itself
 	text string
 	main *program
 }
@@ -20,7 +20,7 @@ type node any
 // content is literal text.
 type content struct {
 	value                       string // the text after white space control
-	original                    string // as it stands in the source
+	original                    string // as written in the source
 	leftStripped, rightStripped bool
 }
 
@@ -42,7 +42,7 @@ type output struct {
 type blockKind int
 
 const (
-	printing  blockKind = iota // of helpers that print a value: not a block
+	printing  blockKind = iota // for helpers that print a value: not a block
 	section                    // a name: repeats a list, enters an object, tests a boolean
 	condition                  // if, and helpers that return a boolean
 	each
@@ -64,9 +64,9 @@ type block struct {
 
 // partial is a call of a partial.
 type partial struct {
-	name       string     // empty: dynamic
+	name       string     // empty if dynamic
 	dynamic    expression // gives the name
-	context    expression // nil: the current one
+	context    expression // nil for the current one
 	hash       []pair
 	block      *program // of {{#> name}}; nil for a plain call
 	indent     string   // white space before a call that is alone on its line
@@ -96,7 +96,7 @@ type path struct {
 	data     bool // begins with @
 	scoped   bool // begins with this, . or ..
 	param    bool // begins with a block parameter:
-	level    int  // of that block, counted outwards,
+	level    int  // that block's level, counted outwards,
 	index    int  // and its number there
 	offset   int
 }

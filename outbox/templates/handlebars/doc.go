@@ -1,7 +1,7 @@
 // Package handlebars renders Handlebars templates from untrusted authors, for package render.
 //
 // [Parse] reads a template once, with the partials it may use. [Template.Execute] renders it with data, from
-// any number of goroutines. The language is that of Handlebars 4.7 (or of the Mustache specification, with
+// any number of goroutines. The language is Handlebars 4.7 (or the Mustache specification, with
 // [Options.Mustache]) with a fixed set of helpers. docs/templates.md describes it and lists the differences.
 //
 // It promises:

@@ -13,9 +13,9 @@ var ErrLimit = errors.New("limit of the template engine")
 // ErrMissing is wrapped by the [Error] that strict mode returns for missing variables.
 var ErrMissing = errors.New("variables are missing")
 
-// Error is a fault of a template, with its position.
+// Error is an error in a template, with its position.
 type Error struct {
-	Template string // name of the partial; empty: the template itself
+	Template string // name of the partial; empty for the template itself
 	Line     int    // from 1
 	Column   int    // from 1, in characters; 0 with Line 0: the template as a whole
 	Message  string // for the template's author
@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
-// catch returns the *Error that f panics with. Parsing and execution panic with one to end at once, as
+// catch returns the *Error that f panics with. Parsing and execution panic with one to stop immediately, as
 // text/template does; no panic leaves the package.
 func catch(f func()) (err error) {
 	defer func() {

@@ -19,12 +19,12 @@ const (
 	// result a single line: line breaks and control characters become blanks. The result cannot begin a new
 	// header.
 	Header
-	// Markdown prints a mark in place of each value ([Mark]), because only a parser of Markdown knows whether a
-	// value stands in text, in code or in an html tag. Whole numbers are printed, so that they can number lists.
+	// Markdown prints a mark instead of each value ([Mark]), because only a Markdown parser knows whether a
+	// value is in text, in code or in an html tag. Whole numbers are printed, so that they can number lists.
 	Markdown
 )
 
-// htmlEntity is the entity of each special character of html.
+// htmlEntity has html's entities for special characters.
 var htmlEntity = [...]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&quot;", '\'': "&#x27;",
 	'`': "&#x60;",
 	'=': "&#x3D;"}
@@ -46,7 +46,7 @@ func appendHTML(to []byte, s string) []byte {
 // of Markdown the mark is a word. It begins with a capital, so that no web address in text ends inside it.
 const Mark = "QJZX"
 
-// mark returns what stands for a value in Markdown. Equal values have equal marks, so that they can name one
+// mark returns a value's placeholder in Markdown. Equal values have equal marks, so that they can name one
 // reference.
 func (w *writer) mark(s string) string {
 	if strings.Trim(s, "0123456789") == "" || strings.TrimSpace(s) == "" {

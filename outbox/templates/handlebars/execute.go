@@ -14,9 +14,9 @@ import (
 type Input struct {
 	// Strict makes missing variables an error with all names; otherwise they print nothing.
 	Strict bool
-	// Locale is the language of numbers and dates, such as "de" or "pt-BR"; empty: English.
+	// Locale is the language of numbers and dates, such as "de" or "pt-BR"; defaults to English.
 	Locale string
-	// Zone is the time zone of dates; nil: UTC.
+	// Zone is the time zone of dates; defaults to UTC.
 	Zone *time.Location
 	// Variables are additional @variables, such as {"site": …} for {{@site}}.
 	Variables map[string]any
@@ -34,14 +34,14 @@ type Result struct {
 // Value is an escaped value in the text of a result.
 type Value struct {
 	Text       string // before it was escaped
-	Start, End int    // HTML: of its escaped form in Result.Text
+	Start, End int    // position of its escaped form (HTML) in Result.Text
 }
 
 // Missing is a variable that is printed or passed to a helper and is missing in the data.
 type Missing struct {
 	Name         string // as the template writes it
-	Template     string // the partial; empty: the template itself
-	Line, Column int    // of its first use
+	Template     string // the partial; empty for the template itself
+	Line, Column int    // where it is first used
 }
 
 // maxMissing is the maximum number of reported missing variables.
@@ -55,15 +55,15 @@ type run struct {
 	src      *source // being executed
 	out      writer
 	steps    int
-	depth    int // of partials
+	depth    int // nested partials
 	words    locale.Locale
 	missing  []Missing
 }
 
 // Execute renders the template with data: maps, slices and scalars as encoding/json decodes them into an any,
-// numbers as float64, int, int64 or json.Number. The errors are *Error: a limit was exceeded, the context
-// ended, a partial with a computed name does not exist, a helper has unusable arguments, or, in strict mode,
-// variables are missing. With an error for missing variables the Result is complete.
+// numbers as float64, int, int64 or json.Number. It returns an *Error if a limit was exceeded, the context
+// ended, a partial with a computed name does not exist, or a helper has unusable arguments. In strict mode it
+// also returns one if variables are missing; then the Result is complete.
 func (t *Template) Execute(ctx context.Context, data any, in Input) (Result, error) {
 	r := &run{template: t, ctx: ctx, input: in, src: t.main, words: locale.Find(in.Locale)}
 	r.out = writer{limit: t.limits.Output, escaping: t.options.Escaping, mustache: t.options.Mustache}

@@ -102,7 +102,7 @@ func formatDate(in *invoked) any {
 	return in.words().Date(at.In(zone), style)
 }
 
-// zone returns the time zone: the argument, that of the execution, or UTC.
+// zone returns the time zone: the argument, the execution's, or UTC.
 func (in *invoked) zone() *time.Location {
 	name := in.namedText("tz", "")
 	if len(in.args) == 3 {
@@ -132,7 +132,7 @@ func findZone(name string) *time.Location {
 	return zone
 }
 
-// layouts are the accepted date formats. A date without a zone is in that of the execution.
+// layouts are the accepted date formats. A date without a zone is in the execution's.
 var layouts = [...]string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05.999999999Z07:00",
 	"2006-01-02 15:04:05.999999999", "2006-01-02 15:04", "2006-01-02", time.RFC1123Z, time.RFC1123,

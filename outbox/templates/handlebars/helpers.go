@@ -51,7 +51,7 @@ func (in *invoked) namedText(name, otherwise string) string {
 // text returns an argument as it would be printed.
 func (in *invoked) text(i int) string { return in.run.textOf(in.args[i], in.call.offset) }
 
-// first returns the first argument of which is is true, else the last.
+// first returns the first argument for which is returns true, else the last.
 func (in *invoked) first(is func(any) bool) any {
 	if i := slices.IndexFunc(in.args, is); i >= 0 {
 		return in.args[i]
@@ -59,7 +59,7 @@ func (in *invoked) first(is func(any) bool) any {
 	return in.args[len(in.args)-1]
 }
 
-// words returns the locale: the argument locale=, or that of the execution.
+// words returns the locale: the argument locale=, or the execution's.
 func (in *invoked) words() locale.Locale {
 	if tag := in.namedText("locale", ""); tag != "" {
 		return locale.Find(tag)
@@ -93,7 +93,7 @@ func argumentCount(least, most int) string {
 
 // helpers are all helpers by name. A test compares them with docs/templates.md.
 var helpers = byName(
-	// Those of Handlebars.
+	// Handlebars' own helpers.
 	&helper{name: "if", kind: condition, reserved: true, least: 1, most: 1, hash: []string{"includeZero"},
 		call: isTrue},
 	&helper{name: "unless", kind: condition, negated: true, reserved: true, least: 1, most: 1,

@@ -60,8 +60,8 @@ func (r *run) partialContext(n *partial, e *env) any {
 	return joined
 }
 
-// findPartial resolves a name and its environment, in this order: the block passed to the current partial, a
-// partial declared in the template, a given partial, the block of this call.
+// findPartial resolves a name and its environment. It tries, in this order, the block passed to the current
+// partial, a partial declared in the template, a given partial, and the block of this call.
 func (r *run) findPartial(name string, n *partial, e *env, context any) (included, env, bool) {
 	inside := env{data: e.data, partials: e.partials, block: e.block}
 	if n.block != nil {
@@ -94,8 +94,8 @@ func (r *run) findPartial(name string, n *partial, e *env, context any) (include
 	return included{}, inside, false
 }
 
-// open returns the content of a passed block. It sees the names of its own place, and as outer contexts those
-// of that place, below the context of the partial that prints it.
+// open returns the content of a passed block. It sees the names where it was written, and that place's outer
+// contexts, below the context of the partial that prints it.
 func (h *passed) open(caller env, context any) (included, env, bool) {
 	inside := h.env
 	inside.frame = h.env.frame.enter(context)

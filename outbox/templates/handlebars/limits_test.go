@@ -95,7 +95,7 @@ func TestLimitsOfExecution(t *testing.T) {
 	}
 }
 
-// TestTimeIsUp stops a template that would go on for minutes if steps weren't counted either.
+// TestTimeIsUp stops a template that would run for minutes if steps weren't counted either.
 func TestTimeIsUp(t *testing.T) {
 	template, err := Parse("{{#each l}}{{#each @root.l}}{{#each @root.l}}{{json @root.l}}{{/each}}{{/each}}{{/each}}",
 		Options{Limits: Limits{Steps: 1 << 40, Output: 1 << 40}})

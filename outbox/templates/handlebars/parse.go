@@ -6,7 +6,7 @@ import "strings"
 type parser struct {
 	loader     *loader
 	src        *source
-	at         int    // offset of what is read next
+	at         int    // where to read next
 	limit      int    // tokens end here: the end of the source, or of the tag if delimiters changed
 	open, shut string // the delimiters
 	scopes     [][]string

@@ -56,14 +56,14 @@ func (p *parser) inside(into *program, names []string) tag {
 	return p.statements(into)
 }
 
-// branch is what follows {{else}} or {{else name}}.
+// branch is the part that follows {{else}} or {{else name}}.
 type branch struct {
 	program *program
 	strip   strip
 }
 
-// branches reads what follows an else, and returns the tag that ends it. {{else name}} makes a block inside a
-// program of its own, as if written {{else}}{{#name}}…{{/name}}.
+// branches reads what follows an else, and returns the tag that ends it. {{else name}} makes a block inside
+// its own program, as if written {{else}}{{#name}}…{{/name}}.
 func (p *parser) branches(end tag, chains bool, count int) (*branch, tag) {
 	switch {
 	case end.kind == tagElse:

@@ -80,7 +80,7 @@ var sigils = [...]struct {
 	{"/", tagShut}, {"{", tagTriple}, {"&", tagUnescaped},
 }
 
-// skip moves behind a prefix, if it is what comes next.
+// skip moves past a prefix, if it comes next.
 func (p *parser) skip(prefix string) bool {
 	found := strings.HasPrefix(p.src.text[p.at:p.limit], prefix)
 	if found {
@@ -89,7 +89,7 @@ func (p *parser) skip(prefix string) bool {
 	return found
 }
 
-// skipElse moves behind the word else, if it is what comes next.
+// skipElse moves past the word else, if it comes next.
 func (p *parser) skipElse() bool {
 	after, found := strings.CutPrefix(strings.TrimLeftFunc(p.src.text[p.at:p.limit], isSpace), "else")
 	if !found || after != "" && strings.IndexByte(wordBytes, after[0]) >= 0 {

@@ -7,11 +7,11 @@ import (
 
 // Options are the parse options of a template. The zero value parses Handlebars for html.
 type Options struct {
-	// Partials are the sources that {{> name}} may include, by name. Only those that the template can reach are
-	// read.
+	// Partials are the sources that {{> name}} may include, by name. Only partials that the template can reach
+	// are read.
 	Partials map[string]string
 	// Layout is the name of a partial that gets the whole template as its block, as between {{#> name}} and
-	// {{/name}}. The layout prints it with {{> @partial-block}}. Empty: none.
+	// {{/name}}. The layout prints it with {{> @partial-block}}. Optional.
 	Layout string
 	// Escaping is the escaping of printed values; default html.
 	Escaping Escaping
@@ -34,7 +34,7 @@ type Template struct {
 	buffers  sync.Pool // of *[]byte, for output
 }
 
-// Parse parses a template. A fault of it or of an included partial is an *Error with its position: a syntax
+// Parse parses a template. An error in it or in an included partial is an *Error with its position: a syntax
 // error, a missing helper or partial, a partial that always includes itself, or an exceeded limit.
 func Parse(text string, o Options) (*Template, error) {
 	t := &Template{options: o, limits: o.Limits.withDefaults(), partials: map[string]*source{}}
@@ -80,13 +80,13 @@ func (l Limits) withDefaults() Limits {
 
 // References are the partials that a source uses.
 type References struct {
-	Partials []string // each once, sorted; includes those that it declares itself
+	Partials []string // each once, sorted; includes partials that it declares itself
 	Computed bool     // some partial name is computed, so any partial may be used
 	Block    bool     // it prints the block passed to it: {{> @partial-block}}
 }
 
 // Refer parses a source alone and returns the partials it includes, so that they can be loaded before
-// [Parse]. The errors are those of Parse, except errors about partials.
+// [Parse]. It returns the same errors as Parse, except errors about partials.
 func Refer(text string, o Options) (References, error) {
 	l := loader{template: &Template{options: o, limits: o.Limits.withDefaults()}, inlines: map[string]bool{}}
 	if err := catch(func() { l.read("", text) }); err != nil {

@@ -5,8 +5,8 @@ import "strings"
 // Variable is a variable that a template uses.
 type Variable struct {
 	Name         string // its path from the root of the data, such as "order.items[].price"
-	Template     string // the partial; empty: the template itself
-	Line, Column int    // of its first use
+	Template     string // the partial; empty for the template itself
+	Line, Column int    // where it is first used
 }
 
 // maxVariables is the maximum number of listed variables.

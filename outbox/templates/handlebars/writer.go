@@ -10,7 +10,7 @@ type writer struct {
 	text     []byte
 	limit    int
 	escaping Escaping
-	indent   string // of the lines of the current partial
+	indent   string // indent of the current partial's lines
 	pending  string // indentation to write before the next character
 	mustache bool   // line breaks within values don't begin a line to be indented
 	values   []Value

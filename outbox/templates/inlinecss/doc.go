@@ -2,7 +2,7 @@
 // style elements.
 //
 // [Inline] follows the cascade: importance, specificity, order. A style attribute wins over rules that are
-// not !important. What cannot be an attribute stays in a style element: @media, @font-face and other
+// not !important. Rules that cannot be attributes stay in a style element: @media, @font-face and other
 // at-rules, :hover, ::before, and selectors that cascadia does not know.
 //
 // No other byte of the html changes: conditional comments, odd tags and entities stay. The work is bounded by

@@ -31,7 +31,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Inline returns the html with the rules of its style elements in style attributes. Html without such rules
-// is returned unchanged. The errors are those of the context, and ErrLimit.
+// is returned unchanged. It returns only ErrLimit and the context's error.
 func Inline(ctx context.Context, source string, o Options) (string, error) {
 	o = o.withDefaults()
 	if len(source) > o.HTML {

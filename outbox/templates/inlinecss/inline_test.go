@@ -155,7 +155,7 @@ func TestValuesStayWhole(t *testing.T) {
 	}
 }
 
-// TestImportantWinsAsInABrowser expects the winner on a phone to be that of the cascade (CSS Cascade 4, 6.1).
+// TestImportantWinsAsInABrowser expects the cascade's winner on a phone (CSS Cascade 4, 6.1).
 func TestImportantWinsAsInABrowser(t *testing.T) {
 	t.Parallel()
 	const phone, red = "@media (max-width:600px){.c{color:blue!important}}", ".c{color:red!important}"
@@ -208,7 +208,7 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
-// TestHostileCSS holds that what is meant to take for ever ends, with an error or without.
+// TestHostileCSS checks that CSS that is meant to take for ever ends, with an error or without.
 func TestHostileCSS(t *testing.T) {
 	deep := strings.Repeat("<div>", 400)
 	for name, source := range map[string]string{

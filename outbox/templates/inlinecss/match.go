@@ -27,7 +27,7 @@ type element struct {
 	tag  int // number of its start tag; copied or implied
 }
 
-// The numbers of elements that the parser made without a tag: of one that it repeats, or of none.
+// Numbers of elements that the parser made without a tag: it repeated one, or there was none.
 const (
 	copied  = -1
 	implied = -2
@@ -56,8 +56,8 @@ func (m *matcher) collect(root *html.Node, tags int) {
 	}
 }
 
-// takeNumber reads the number of an element's tag. Of several elements that the parser made of one tag, only
-// the first has it.
+// takeNumber reads the number of an element's tag. If the parser made several elements of one tag, only the
+// first has it.
 func takeNumber(n *html.Node, seen []bool) int {
 	for i, a := range n.Attr {
 		if a.Key != marker {
@@ -149,8 +149,8 @@ func isInvisible(name string) bool {
 // cascade is the rules that match one element.
 type cascade struct{ rules []*rule }
 
-// text returns the declarations that win, weakest first, with those of the element's own style attribute. If
-// a rule has a property twice, both stay: the first is for programs that do not understand the second.
+// text returns the winning declarations, weakest first, with the element's own style attribute. If a rule has
+// a property twice, both stay: the first is for programs that do not understand the second.
 func (c *cascade) text(own string) string {
 	type entry struct {
 		declaration
@@ -190,8 +190,8 @@ func (c *cascade) text(own string) string {
 	return strings.Join(result, "; ")
 }
 
-// keepImportant keeps inlined !important declarations in style elements too, where they must win over others
-// that stay there: in an attribute they would lose to every !important of a style element.
+// keepImportant also keeps inlined !important declarations in style elements if they must win over others
+// that stay there. In an attribute they would lose to every !important of a style element.
 func keepImportant(rules []*rule) {
 	family := func(d declaration) string { // margin and margin-top are about the same
 		name, _, _ := strings.Cut(d.property, "-")

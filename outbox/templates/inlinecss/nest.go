@@ -11,7 +11,7 @@ import (
 // nestable is a selector in which & is replaced by a selector of the rule around it.
 type nestable struct {
 	text   string
-	weighs string // the selector that has its specificity: & has that of the heaviest selector of its list
+	weighs string // the selector that has its specificity: for &, the heaviest selector of its list
 }
 
 // maxSelectors bounds the selectors that are made of one nested selector. For more, :is() says the same.
@@ -88,7 +88,7 @@ func substituted(s []piece, parents []string) []string {
 	if at < 0 {
 		return []string{join(s)}
 	}
-	start := at // of the compound selector
+	start := at // the compound selector's start
 	for depth := 0; start > 0; start-- {
 		p := s[start-1]
 		switch {

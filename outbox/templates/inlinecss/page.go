@@ -18,7 +18,7 @@ type page struct {
 
 type span struct{ start, end int }
 
-// sheet is the content of a style element.
+// sheet is a style element's content.
 type sheet struct {
 	span
 	element span // the whole of it, with its tags
@@ -30,7 +30,7 @@ type sheet struct {
 // marker is the attribute that holds the number of a start tag.
 const marker = "data-inlinecss-n"
 
-// scan finds the start tags and style sheets of html.
+// scan finds the start tags and style elements of html.
 func scan(source string) page {
 	var p page
 	var marked strings.Builder

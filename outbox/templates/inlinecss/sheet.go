@@ -21,10 +21,10 @@ type rule struct {
 	known        bool          // its selector and specificity are
 	inlined      bool          // it goes into attributes
 	stays        []string      // elements without a tag for which the rule is needed in a style element
-	rivalled     []declaration // those that are needed in a style element too
+	rivalled     []declaration // declarations that a style element needs too
 }
 
-// block is declarations with their selectors, or another part of a style sheet, in the order of the sheet.
+// block is declarations with their selectors, or another part of a style sheet, in source order.
 type block struct {
 	within   []string // the at-rules around it, from the outermost
 	rules    []*rule  // for the selectors that can be inlined
@@ -46,7 +46,7 @@ type piece struct {
 	text string
 }
 
-// pieces returns all tokens but comments. Each has at least one byte, also in what is not CSS.
+// pieces returns all tokens but comments. Each has at least one byte, even in text that isn't CSS.
 func pieces(text string) []piece {
 	var all []piece
 	l := css.NewLexer(parse.NewInputString(text))
@@ -62,16 +62,16 @@ func pieces(text string) []piece {
 	}
 }
 
-// parser reads the style sheets of a page.
+// parser reads a page's style elements.
 type parser struct {
-	rules  []*rule // of all sheets
+	rules  []*rule // from all style elements
 	blocks []*block
-	embeds bool // nothing of the sheet is inlined
-	order  int  // of the next block
+	embeds bool // nothing is inlined
+	order  int  // the next block's
 	room   int  // bytes that the selectors and bodies of blocks may still take
 }
 
-// parse returns the blocks of a sheet. Nested rules are written out flat.
+// parse returns the blocks of a style element. Nested rules are written out flat.
 func (p *parser) parse(text string) ([]*block, error) {
 	p.blocks = nil
 	p.contents(pieces(text), nil, nil, 0)
@@ -84,7 +84,7 @@ func (p *parser) parse(text string) ([]*block, error) {
 // contents reads a list of rules (CSS Syntax 3, 5.5.1), or, with the selectors of a rule around it, the
 // content of a rule (CSS Nesting 1).
 func (p *parser) contents(all []piece, around []nestable, within []string, depth int) {
-	start := 0 // of declarations
+	start := 0 // the start of declarations
 	for i := 0; i < len(all) && p.room >= 0; {
 		if k := all[i].kind; k == css.WhitespaceToken || k == css.SemicolonToken && around != nil {
 			i++
@@ -146,7 +146,7 @@ func (p *parser) atRule(head, body []piece, whole string, around []nestable, wit
 	}
 }
 
-// declarations adds a block. What applies to some screens only can't be inlined.
+// declarations adds a block. Declarations for some screens only can't be inlined.
 func (p *parser) declarations(body []piece, around []nestable, within []string, depth int) {
 	text := join(body)
 	if strings.TrimSpace(text) == "" || around == nil {

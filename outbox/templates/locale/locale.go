@@ -1,7 +1,7 @@
 package locale
 
 import (
-	_ "embed" // for the words of each language
+	_ "embed" // each language's texts
 	"encoding/json"
 	"math"
 	"strconv"
@@ -23,7 +23,7 @@ type words struct {
 	MonthsShort []string
 	Days        []string // from Sunday
 	DaysShort   []string
-	Halves      []string          // of the day: AM, PM
+	Halves      []string          // AM, PM
 	Styles      map[string]string // patterns of dates: short, medium, long, full
 	Time        string            // pattern
 	Decimal     string            // the sign before fractions
@@ -33,7 +33,7 @@ type words struct {
 	Lakh        bool              // grouped in twos after the first three: 12,34,567
 	Plurals     map[string]string // rules of the forms, as CLDR writes them; without "other"
 	Money       struct {
-		Symbols  map[string]string // of currencies whose symbol isn't their code
+		Symbols  map[string]string // for currencies whose symbol isn't their code
 		Positive string            // ¤ for the symbol, # for the amount
 		Negative string            // with the minus
 		Decimal  string

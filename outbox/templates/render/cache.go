@@ -14,7 +14,7 @@ type Cache struct {
 	most   int // bytes
 	mu     sync.Mutex
 	used   int
-	order  *list.List // of *cached, the last used first
+	order  *list.List // *cached, the last used first
 	byName map[string]*list.Element
 
 	fetching singleflight.Group
@@ -26,8 +26,8 @@ type cached struct {
 	size     int
 }
 
-// NewCache makes a cache for contents of at most most bytes together; 0: 64 MB. A larger single content is
-// kept alone.
+// NewCache makes a cache for contents of at most most bytes together, by default 64 MB. A larger single
+// content is kept alone.
 func NewCache(most int) *Cache {
 	if most <= 0 {
 		most = 64 << 20

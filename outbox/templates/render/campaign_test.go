@@ -17,7 +17,7 @@ import (
 
 var letters = flag.Int("letters", 100, "random letters to write, to ten people each")
 
-// hardValues are what people are called, and what is known of them, in hard cases.
+// hardValues are people's names and data in hard cases.
 var hardValues = []any{
 	"Ann Smith", "Ann", "", "Zoë O'Hara & <b>", "日本語の名前", strings.Repeat("long ", 30) + "name",
 	strings.Repeat("x", 1200),
@@ -114,7 +114,7 @@ func randomReader(dice *rand.Rand, number int, opens, clicks bool) (Personalizat
 	return p, n
 }
 
-// sameMail compares a mail of a renderer that has written others with that of a new one.
+// sameMail compares an email from a renderer that has written others with one from a new renderer.
 func sameMail(t *testing.T, used *Renderer, p Personalization, n Identity) {
 	t.Helper()
 	fresh, err := New(used.Content())

@@ -22,13 +22,13 @@ import (
 type Content struct {
 	Source  Source  `json:"source"`
 	Options Options `json:"options"`
-	Plain   bool    `json:"plain,omitempty"`  // the words are not a template: they are sent unchanged
+	Plain   bool    `json:"plain,omitempty"`  // the texts are not a template: they are sent unchanged
 	Strict  bool    `json:"strict,omitempty"` // a missing param is an error
 
 	Account    Person `json:"account"`              // the sender, as templates see it
 	ServiceURL string `json:"serviceUrl,omitempty"` // the public address, as templates see it
-	Locale     string `json:"locale,omitempty"`     // of numbers and dates; empty: en
-	TZ         string `json:"tz,omitempty"`         // time zone of dates; empty: UTC
+	Locale     string `json:"locale,omitempty"`     // for numbers and dates; defaults to en
+	TZ         string `json:"tz,omitempty"`         // time zone of dates; defaults to UTC
 
 	From        message.Address      `json:"from"`
 	ReplyTo     []message.Address    `json:"replyTo,omitempty"`
@@ -42,8 +42,8 @@ type Personalization struct {
 	Cc         []message.Address `json:"cc,omitempty"`
 	InReplyTo  string            `json:"inReplyTo,omitempty"`
 	References []string          `json:"references,omitempty"`
-	Params     json.RawMessage   `json:"params,omitempty"` // an object; empty: none
-	// what Params decode to, with numbers as json.Number; nil: they are decoded
+	Params     json.RawMessage   `json:"params,omitempty"` // an object, or empty
+	// the decoded Params, with numbers as json.Number; decoded if nil
 	Decoded map[string]any `json:"-"`
 	Date    int64          `json:"date"` // Unix milliseconds, of the Date header
 }
@@ -119,8 +119,8 @@ func (p Personalization) params() (any, error) {
 // decoders are idle decoders. They accept what encoding/json accepts.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
-// decode reads an object as encoding/json with UseNumber does, in two thirds of the time: each message of a
-// batch has params, and they are read when it is accepted and whenever it is sent.
+// decode reads an object as encoding/json with UseNumber does, in two thirds of the time. Each message of a
+// batch has params, which are read when it is accepted and whenever it is sent.
 func decode(raw []byte) (map[string]any, error) {
 	d, _ := decoders.Get().(*jsontext.Decoder)
 	defer decoders.Put(d)
@@ -181,28 +181,28 @@ func valueOf(d *jsontext.Decoder) (any, error) {
 // Person is the sender or the recipient.
 type Person struct {
 	Name    string
-	Address string // of their mailbox
+	Address string // their mailbox
 }
 
 // Context is the template data that Postroom adds to the caller's.
 type Context struct {
 	Account    Person // the sender
 	Recipient  Person // the recipient of this mail
-	ServiceURL string // public URL of this Postroom; empty: none
+	ServiceURL string // public URL of this Postroom; empty if none
 
-	UnsubscribeURL string // the recipient's own page; empty: none
+	UnsubscribeURL string // the recipient's own page; empty if none
 	PreferencesURL string // likewise
 
-	account, service map[string]any // as Data has them; nil: it makes them
+	account, service map[string]any // as Data has them; made if nil
 }
 
 // lifted are the params of digests and of mails to subscribers, which templates name without "params." too.
 var lifted = [...]string{"campaign", "confirmUrl", "digest", "list", "subscriber"}
 
-// Data returns the data of a template: the caller's as params (nil: an empty object), account {email, name},
+// Data returns a template's data: the caller's as params (nil means an empty object), account {email, name},
 // service {url} and rcpt {name, address, unsubscribeUrl, preferencesUrl}. Most names are EmailEngine's.
-// Unknown values are "", so only the caller's variables can be missing. Params are not copied. Those that are
-// lifted are beside params, too.
+// Unknown values are "", so only the caller's variables can be missing. Params are not copied. Lifted params
+// are also outside of params.
 func (c Context) Data(params any) map[string]any {
 	if params == nil {
 		params = map[string]any{}
@@ -225,7 +225,7 @@ func (c Context) Data(params any) map[string]any {
 	return data
 }
 
-// shared is the context of many mails with the same sender.
+// shared is the context of many messages with the same sender.
 func (c Context) shared() Context {
 	c.account = map[string]any{"email": c.Account.Address, "name": c.Account.Name}
 	c.service = map[string]any{"url": c.ServiceURL}

@@ -206,7 +206,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// FuzzUnpack: what stands in Redis is ours, and yet nothing of it may end the process.
+// FuzzUnpack: data in Redis is ours, and yet none of it may end the process.
 func FuzzUnpack(f *testing.F) {
 	_, packed, err := welcome().Pack()
 	if err != nil {

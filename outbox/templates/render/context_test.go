@@ -77,8 +77,8 @@ func TestTextHasPartialsOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestTheLayoutIsCalledSo: what is wrong with it is told of the layout, and not of a partial with a name that
-// nobody gave.
+// TestTheLayoutIsCalledSo: errors in the layout name the layout, and not a partial with a name that no one
+// gave.
 func TestTheLayoutIsCalledSo(t *testing.T) {
 	for _, layout := range []string{"{{> nobody}}{{> @partial-block}}", "{{#if"} {
 		_, err := render.Parse(render.Source{HTML: "x"}, render.Options{Layout: layout})

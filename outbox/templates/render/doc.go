@@ -4,23 +4,22 @@
 // # One email
 //
 // [Parse] reads a template. Its parts are html or Markdown in the language of package handlebars
-// (docs/templates.md). It returns all faults at once, as fault.Unprocessable with a field for each part.
+// (docs/templates.md). It returns all errors together, as fault.Unprocessable with a field for each part.
 // [Template.Render] renders it: html is escaped and checked, CSS inlined if wanted, a missing text made from
 // the html.
 //
-// Pages that differ in their values only are read as html once, to make the text, to check links and
-// to inline CSS. A template keeps up to 8 such pages of at most 128 KB with room for values. A value
-// that could change more than its own place takes the long way, so nobody sees which way a mail took.
+// Pages that differ in their values only are read as html once, to make the text, to check links and to
+// inline CSS. A template keeps up to 8 such pages of at most 128 KB with room for values. A value that could
+// change more than its own place takes the long way. The result is the same either way.
 //
-// It promises that rendering ends within [Options.Time] for any template and data; that a subject is one
-// line; that no link of the html runs a script; and that the same input gives the same output. Goroutines may
-// share a Template.
+// It promises that rendering ends within [Options.Time] for any template and data. A subject is one line, no
+// link of the html runs a script, and the same input gives the same output. Goroutines may share a Template.
 //
-// It reads no file, no network and no clock but that of its deadline, and owns no Redis keys.
+// It reads no file, no network and no clock except for its deadline, and owns no Redis keys.
 //
 // # Messages that share their content
 //
-// The messages of a mail merge share most of their content, and so do those of a stored template.
+// Messages of a mail merge share most of their content, and so do a stored template's.
 //
 // The shared part is the [Content]: the unrendered words, the sender, the attachments. It is stored once for
 // all messages under a name made of its bytes. The part of one message is its [Personalization]: the
@@ -30,7 +29,7 @@
 // It promises:
 //   - Equal content, personalization and identity give equal bytes, so a retry repeats what the first attempt
 //     sent. The date is part of the personalization; MIME boundaries are derived from the Message-ID.
-//   - [Renderer.Check] finds every fault of a personalization without the cost of a full rendering. A message
+//   - [Renderer.Check] finds every error in a personalization without the cost of a full rendering. A message
 //     that passed Check can fail later only by its size or by the limits of CSS.
 //   - Equal contents have equal names; different contents have different names.
 //

@@ -60,7 +60,7 @@ func (f filling) with(page handlebars.Result, escaped bool) string {
 	return f.of(page.Values)
 }
 
-// of returns the text with values that are not escaped.
+// of returns the text with unescaped values.
 func (f filling) of(values []handlebars.Value) string {
 	if len(f.holes) == 0 {
 		return f.around[0]

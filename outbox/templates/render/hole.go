@@ -10,24 +10,23 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// standIn begins what stands for a value. No html is shaped that has it.
+// standIn begins a value's stand-in. Html that contains it is not shaped.
 const standIn = "Qv7zjx"
 
 // openEntity matches text that may be the beginning of an entity, which the next letters would end.
 var openEntity = regexp.MustCompile(`&[#0-9A-Za-z]*$`)
 
-// harmless are the attributes in which values change nothing but themselves, whatever they are; addresses,
-// those in which they must not begin the scheme of an address. CSS is matched with none of them, unless it
-// has a [. It is matched with those of languages.
+// Values in harmless attributes change nothing but themselves. Values in addresses must not begin the scheme
+// of an address. CSS is not matched with either of them, unless it has a [, but with languages.
 var (
 	harmless  = []string{"alt", "title"}
 	languages = []string{"lang", "dir"}
 	addresses = []string{"href", "src", "background"}
 )
 
-// holesOf returns the places of values that stand around texts. It is not ok if the values could change the
-// form of the html: in tags, style sheets and scripts, in most attributes, beside an open entity.
-// inlines: its CSS is inlined.
+// holesOf returns where values stand between texts. It is not ok if the values could change the form of the
+// html: in tags, style elements and scripts, in most attributes, next to an open entity. inlines says that
+// its CSS is inlined.
 func holesOf(around []string, inlines bool) ([]hole, bool) {
 	holes, places := make([]hole, len(around)-1), make([]int, len(around)-1)
 	var page strings.Builder

@@ -24,7 +24,7 @@ const (
 	maxMarkdown         = 64 << 10 // bytes, because parsing cannot be interrupted
 	maxMarkdownNesting  = 32
 	maxMarkdownBrackets = 2000
-	maxMarkdownColumns  = 64 // of a table, whose every row is filled up to as many
+	maxMarkdownColumns  = 64 // in a table, whose rows are all filled up to as many
 )
 
 // tooLarge refuses Markdown that would take too long to parse.
@@ -76,11 +76,11 @@ func (w wordWriter) Write(to util.BufWriter, source []byte) {
 	w.Writer.Write(to, bytes.ReplaceAll(source, []byte(handlebars.Mark), []byte(wordMark)))
 }
 
-// anyMark matches a mark. It is that of a word if it has a W.
+// anyMark matches a mark. If it has a W, it marks a word.
 var anyMark = regexp.MustCompile(handlebars.Mark + "(W?)([0-9]+)Z")
 
-// pages are converted texts of Markdown, by their source. Those of a campaign's mail differ in what is
-// printed or not: marks stand for the values.
+// pages are converted Markdown texts, by their source. A campaign's pages differ in what is printed or not:
+// marks stand for the values.
 type pages struct {
 	mu   sync.RWMutex
 	kept map[string]string

@@ -19,8 +19,8 @@ import (
 type Input struct {
 	Data      any            // maps, slices and scalars, as decoded JSON
 	Variables map[string]any // further @variables
-	Locale    string         // for numbers and dates; empty: English
-	Zone      *time.Location // for dates; nil: UTC
+	Locale    string         // for numbers and dates; defaults to English
+	Zone      *time.Location // for dates; defaults to UTC
 	// variables that are missing are an error, fault.Unprocessable with code TemplateVariablesMissing
 	Strict bool
 }
@@ -34,7 +34,7 @@ type Mail struct {
 	Text        string
 	Missing     []Missing // the missing variables, each once
 
-	shape   *shape // of HTML; nil: it has none
+	shape   *shape // of HTML; nil if it has none
 	values  []handlebars.Value
 	changed links.Options // how its links changed
 }
@@ -62,12 +62,12 @@ func (m Mail) ShowsLink(prefixes ...string) bool {
 
 // Missing is a variable that the data lacked.
 type Missing struct {
-	handlebars.Missing        // of the layout, Template is "layout"
+	handlebars.Missing        // in the layout, Template is "layout"
 	Part               string // part of its first use: subject, previewText, html or text
 }
 
-// Render renders the template. Errors are faults for the client, or the context's error if the caller's
-// context ended.
+// Render renders the template. It returns errors that are the client's, or the context's error if the
+// caller's context ended.
 func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
 	within, cancel := context.WithTimeout(ctx, t.options.Time)
 	defer cancel()
@@ -99,7 +99,7 @@ type rendering struct {
 	input    handlebars.Input
 	data     any
 	missing  []Missing
-	fields   fault.Fields // of missing variables
+	fields   fault.Fields // missing variables
 	err      error
 }
 
@@ -169,8 +169,8 @@ func (r *rendering) finish(page string) (html, text string) {
 	return html, text
 }
 
-// stoodIn finishes a page for a shape. It is not ok if a tag is written anew, which may write values
-// otherwise.
+// stoodIn finishes a page for a shape. It is not ok if a tag is rewritten, which may write values
+// differently.
 func (t *Template) stoodIn(ctx context.Context, page string) (html, text string, links []message.TextLink,
 	ok bool) {
 	if disarm(page) != page {
@@ -215,7 +215,8 @@ func (r *rendering) markdown(executed handlebars.Result) (page handlebars.Result
 	return page, place(&page, body)
 }
 
-// place adds the values of a body to those of the layout around it. false: it isn't there as it was.
+// place adds a body's values to the values of the layout around it. It returns false if the body isn't there
+// unchanged.
 func place(page *handlebars.Result, body handlebars.Result) bool {
 	start := strings.Index(page.Text, body.Text)
 	end := start + len(body.Text)

@@ -20,26 +20,25 @@ type Renderer struct {
 	content Content
 	about   Context // but the recipient
 	zone    *time.Location
-	full    *Template // nil: the words are sent unchanged
+	full    *Template // nil if the texts are sent unchanged
 	light   *Template // full without inlined CSS, which no personalization changes
 }
 
-// Identity is what is known of one message before it is rendered: its Message-ID, its envelope, and what
+// Identity has what is fixed about one message before it is rendered: its Message-ID, its envelope, and what
 // follows from them.
 type Identity struct {
 	MessageID string
-	Envelope  *message.Envelope // nil: of the recipients
+	Envelope  *message.Envelope // nil means the recipients'
 	Bcc       []message.Address // only to be checked; the envelope has them
 
-	Headers        []message.Header // of this message only, after those of the content
-	UnsubscribeURL string           // as templates see it; empty: none
+	Headers        []message.Header // for this message only, after the content's
+	UnsubscribeURL string           // as templates see it; empty if none
 	PreferencesURL string           // likewise
-	// how the links of the html change; nil: they stay. Text is made of the html before that
+	// how the html's links change; nil if they stay. Text is made of the html before that
 	Links func() (links.Options, error)
 }
 
-// New parses the words of a content. Its faults are those of Parse, and Invalid for an unknown time
-// zone.
+// New parses a content's texts. It returns the same errors as Parse, and Invalid for an unknown time zone.
 func New(c Content) (*Renderer, error) {
 	zone, err := schedule.Zone(cmp.Or(c.TZ, "UTC"))
 	if err != nil {
@@ -63,10 +62,10 @@ func New(c Content) (*Renderer, error) {
 // Content is the content that the messages share.
 func (r *Renderer) Content() Content { return r.content }
 
-// Render renders a message. It returns the composed message and the words in it. An error is a fault of the
-// personalization or the identity, or the error of the context. Without full, attachments and inlined CSS are
-// left out, which costs a fraction: the result has the message's envelope, subject and words, and every fault
-// of the personalization and the identity is found.
+// Render renders a message, and returns the composed message and its text. An error is about the
+// personalization or the identity, or the context's. Without full, attachments and inlined CSS are left out,
+// which costs a fraction. The result has the message's envelope, subject and text, and every error in the
+// personalization and the identity is found.
 func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, full bool) (
 	*message.Composed, Mail, error) {
 	t, files := r.light, []message.Attachment(nil)
@@ -104,8 +103,8 @@ func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, f
 	return c, mail, err
 }
 
-// Fill renders the words for everybody: there is no recipient, and the links to leave lead to an address.
-// What params lack is empty, also where that is an error otherwise.
+// Fill renders the texts for everybody: there is no recipient, and the unsubscribe links lead to an address.
+// Missing params are empty, even where that is otherwise an error.
 func (r *Renderer) Fill(ctx context.Context, params map[string]any, leave string) (Mail, error) {
 	lax := *r
 	lax.content.Strict = false

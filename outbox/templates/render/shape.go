@@ -18,18 +18,18 @@ const (
 	maxShaped = 128 << 10 // bytes of a page that is kept
 )
 
-// shapes are the finished pages of a template, by what its html has around the values of one mail. The
-// mail of a campaign differs in few words, so only the first is read as html: links are disarmed in
-// it, CSS inlined, the text made of it. The others get their values into what became of the first.
+// shapes are a template's finished pages, by what its html has around a message's values. A campaign's
+// messages differ in few words, so only the first is read as html: links are disarmed in it, CSS inlined, the
+// text made of it. The others put their values into the first one's result.
 type shapes struct {
 	mu   sync.RWMutex
 	kept []*shape
 }
 
-// shape is what becomes of all pages that differ in their values only.
+// shape is the finished form of all pages that differ in their values only.
 type shape struct {
 	around []string // the executed html around its values
-	holes  []hole   // nil: the values decide what becomes of the page
+	holes  []hole   // nil if the page's form depends on the values
 	html   filling
 	text   filling
 	made   bool // the text is made of the html
@@ -37,7 +37,7 @@ type shape struct {
 	same   bool // html is the executed one
 
 	page      links.Page // html with stand-ins
-	addresses []filling  // of the page's links
+	addresses []filling  // the page's links
 	standIns  []int      // lengths
 }
 
@@ -106,7 +106,7 @@ func (s *shapes) keep(one *shape) {
 	}
 }
 
-// wants reports whether the shape of a page is to be kept.
+// wants reports whether a page's shape should be kept.
 func (s *shapes) wants(page handlebars.Result) bool {
 	if len(page.Text) > maxShaped || s.find(page) != nil {
 		return false
@@ -147,8 +147,8 @@ func isWeb(address string) bool {
 	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
 }
 
-// newShape finds out what becomes of pages like page, by finishing it with stand-ins for its values, twice. A
-// page whose values may change more than their places, and one that can't be finished, has no holes.
+// newShape finds the finished form of pages like page, by finishing it twice with stand-ins for its values.
+// If values may change more than their places, or the page can't be finished, it has no holes.
 func newShape(ctx context.Context, page handlebars.Result, t *Template) *shape {
 	s := &shape{around: make([]string, 0, len(page.Values)+1)}
 	at := 0

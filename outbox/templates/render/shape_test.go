@@ -97,7 +97,7 @@ func sameAgain(t *testing.T, source Source, o Options, a, b string, before ...st
 	return shaped
 }
 
-// sameLinks compares what is known of a mail's links with what is read in its html.
+// sameLinks compares the stored links of an email with the links in its html.
 func sameLinks(t *testing.T, m Mail) {
 	t.Helper()
 	if m.shape == nil {
@@ -121,7 +121,7 @@ func sameLinks(t *testing.T, m Mail) {
 
 var rounds = flag.Int("rounds", 3000, "random pages to render; 30000 take a minute with the race detector")
 
-// TestShapesChangeNothing renders random html with random values: what is kept of earlier mail must not show.
+// TestShapesChangeNothing renders random html with random values: data kept from earlier mail must not show.
 func TestShapesChangeNothing(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(1, 2))

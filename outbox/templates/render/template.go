@@ -24,11 +24,11 @@ const (
 
 // Source is a template as it is stored. At least one part is given.
 type Source struct {
-	Format      Format // of HTML; empty: html
+	Format      Format // HTML's; defaults to html
 	Subject     string // a single line for any data
 	PreviewText string // mail lists show it beside the subject
 	HTML        string // html or Markdown
-	Text        string // empty: made from the html
+	Text        string // defaults to one made from the html
 }
 
 // Options are the options of parsing and rendering. The zero value works.
@@ -37,21 +37,21 @@ type Options struct {
 	Partials map[string]string
 	// what Text, Subject and PreviewText use instead of the partials of the same name
 	TextPartials map[string]string
-	// html around the html part, in which {{> @partial-block}} stands for it; empty: none
+	// html around the html part, in which {{> @partial-block}} stands for it; optional
 	Layout      string
 	InlineCSS   bool              // write style sheets into style attributes
 	EscapedOnly bool              // refuse {{{ }}}
 	Mustache    bool              // read templates as Mustache does (handlebars.Options)
-	Limits      handlebars.Limits // of each part
+	Limits      handlebars.Limits // for each part
 	CSS         inlinecss.Options
-	Time        time.Duration // for one rendering on a busy machine; 0: 10 s
+	Time        time.Duration // for one rendering on a busy machine; defaults to 10 s
 }
 
 // Template is a parsed template. It is safe for concurrent use.
 type Template struct {
 	options Options
 	format  Format
-	subject *handlebars.Template // nil: not given; so are the others
+	subject *handlebars.Template // nil if not given, like the others
 	preview *handlebars.Template
 	html    *handlebars.Template
 	layout  *handlebars.Template // for Markdown: what the finished html goes into
@@ -73,7 +73,7 @@ func clientText(err error) string {
 // markdownBody is the content of a layout for Markdown: the converted html.
 const markdownBody = "{{{@body}}}"
 
-// Parse parses a template. All faults are returned at once: fault.Unprocessable, code TemplateFault, with the
+// Parse parses a template. It returns all errors together: fault.Unprocessable, code TemplateFault, with the
 // fields "subject", "previewText", "html" and "text", or "format".
 func Parse(s Source, o Options) (*Template, error) {
 	o.Time = cmp.Or(max(o.Time, 0), 10*time.Second) // generous: steps, output and matches bound the work
@@ -122,7 +122,7 @@ func Parse(s Source, o Options) (*Template, error) {
 	return t, nil
 }
 
-// Faults returns the error for a template with these faults.
+// Faults returns the error for a template with these invalid fields.
 func Faults(fields fault.Fields) error {
 	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults",
 		Fields: fields}
@@ -171,7 +171,7 @@ func (t *Template) Variables() []handlebars.Variable {
 	return all
 }
 
-// faultOf returns the client's fault for the error of a part.
+// faultOf returns the client's error for a part's error.
 func (t *Template) faultOf(key string, err error) error {
 	if _, ok := errors.AsType[*handlebars.Error](err); !ok && !errors.Is(err, inlinecss.ErrLimit) {
 		return err

@@ -1,4 +1,4 @@
--- claim gives an erasure that nobody works on to the caller.
+-- claim gives an erasure that no process works on to the caller.
 --
 -- KEYS[1] erasures
 -- ARGV: lease

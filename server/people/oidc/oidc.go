@@ -29,7 +29,7 @@ import (
 const (
 	// known is how long the answers of the issuer about itself are used.
 	known = time.Hour
-	// patience is the time for all requests to the issuer of one step of a login.
+	// patience is the time for all requests to the issuer in one login step.
 	patience = 15 * time.Second
 )
 
@@ -37,16 +37,16 @@ const (
 type Options struct {
 	Issuer       string   // URL of the issuer, under which its configuration is found
 	ClientID     string   // of Postroom, as the issuer knows it
-	ClientSecret string   // empty: a public client, which PKCE alone protects
+	ClientSecret string   // empty for a public client, which only PKCE protects
 	Redirect     string   // URL of Postroom that browsers come back to
 	Scopes       []string // asked for; openid is always among them
-	NameClaim    string   // the claim that is the name of a person; empty: email
+	NameClaim    string   // the claim with a person's name; defaults to email
 	RoleClaim    string   // the claim whose values give a role
-	// Roles are the values of the claim that give each role. Empty: the issuer gives none, and a person has
+	// Roles are the values of the claim that give each role. If empty, the issuer gives none, and a person has
 	// the role that it was created with.
 	Roles  map[api.Role][]string
 	Client *http.Client
-	Now    func() time.Time // nil: time.Now
+	Now    func() time.Time // defaults to time.Now
 }
 
 // Issuer is a server that knows people. It is safe for concurrent use.
@@ -90,8 +90,8 @@ func (i *Issuer) Begin(ctx context.Context) (to, secret string, err error) {
 }
 
 // Finish ends a login with the secret of the browser's cookie and the query that the browser came back with.
-// Unauthorized: it is not the login that this browser began, or the issuer refused it. Forbidden: the issuer
-// gives no role, or tells no name. Unavailable: the issuer does not answer.
+// It returns Unauthorized if this browser began another login, or if the issuer refused it. It returns
+// Forbidden if the issuer gives no role or no name, and Unavailable if the issuer does not answer.
 func (i *Issuer) Finish(ctx context.Context, secret string, back url.Values) (people.External, error) {
 	state := back.Get("state")
 	if len(secret) != 43 || subtle.ConstantTimeCompare([]byte(state), []byte(derive(secret, "state"))) != 1 {
@@ -124,7 +124,7 @@ func (i *Issuer) Finish(ctx context.Context, secret string, back url.Values) (pe
 	return i.identify(ctx, p, token, id)
 }
 
-// identify reads the claims of a verified token. What it lacks is asked for at the issuer's userinfo.
+// identify reads the claims of a verified token. It asks the issuer's userinfo for missing claims.
 func (i *Issuer) identify(ctx context.Context, p *oidc.Provider, token *oauth2.Token, id *oidc.IDToken) (
 	people.External, error) {
 	claims := map[string]json.RawMessage{}
@@ -173,7 +173,7 @@ func (i *Issuer) identify(ctx context.Context, p *oidc.Provider, token *oauth2.T
 	return who, nil
 }
 
-// role returns the highest role that values give; empty: none.
+// role returns the highest role that values give; empty if none.
 func (i *Issuer) role(values []string) api.Role {
 	for _, role := range []api.Role{api.RoleAdmin, api.RoleOperator, api.RoleViewer} {
 		if slices.ContainsFunc(values, func(v string) bool { return slices.Contains(i.o.Roles[role], v) }) {
@@ -198,7 +198,7 @@ func (i *Issuer) discover(ctx context.Context) (*oidc.Provider, error) {
 		i.provider, i.asked = fresh, i.o.Now()
 		i.mu.Unlock()
 		return fresh, nil
-	case p != nil: // what it said before will do
+	case p != nil: // its earlier answer will do
 		return p, nil
 	}
 	return nil, i.failed("ask for its configuration", err)
