@@ -177,7 +177,7 @@ func (u *UI) changeRecipient(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.showRecipient(w, r, one, reader, r.PostForm, err)
 	}
-	return done(w, r, digestPath("recipients", one.Account, one.Recipient), "Changed. What waits follows it.")
+	return done(w, r, digestPath("recipients", one.Account, one.Recipient), "Recipient saved. Pending events follow the new settings.")
 }
 
 func (u *UI) sendNow(w http.ResponseWriter, r *http.Request) error {
@@ -190,9 +190,9 @@ func (u *UI) sendNow(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return undone(w, r, at, err)
 	case sent.State == api.DigestSkipped:
-		return done(w, r, at, "Nothing is sent: %s.", runReason(sent.Reason))
+		return done(w, r, at, "Nothing was sent: %s.", runReason(sent.Reason))
 	}
-	return done(w, r, "/digests/runs/"+url.PathEscape(sent.Run), "What waited is in this run.")
+	return done(w, r, "/digests/runs/"+url.PathEscape(sent.Run), "This run contains the pending events.")
 }
 
 func (u *UI) deleteRecipient(w http.ResponseWriter, r *http.Request) error {
@@ -201,7 +201,7 @@ func (u *UI) deleteRecipient(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return done(w, r, address("/digests/recipients", values(map[string]string{"account": of.Account})),
-		"The recipient was deleted, with what waited and its runs.")
+		"Recipient deleted, with pending events and runs.")
 }
 
 // eraseRecipient begins to erase the person with the address of a recipient, in the account alone.

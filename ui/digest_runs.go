@@ -112,7 +112,7 @@ func (u *UI) retryRun(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return undone(w, r, at, err)
 	}
-	return done(w, r, at, "The run is tried again.")
+	return done(w, r, at, "Run restarted.")
 }
 
 // runReason returns why a run was skipped or failed, as a part of a sentence.

@@ -128,7 +128,7 @@ func TestAFileIsImported(t *testing.T) {
 	}
 	told := b.get(p.to())
 	told.isSafe(t, p.to())
-	told.has(t, "done", "3 lines", "2 added", "1 left out", "it has no @")
+	told.has(t, "done", "3 lines", "2 added", "1 rejected", "it has no @")
 	b.get("/suppressions?list=news&reason=unsubscribe").has(t, "2 entries", "ben@example.com")
 	if p := b.upload("/suppressions/import", "name,phone\n"); p.status != http.StatusSeeOther {
 		t.Errorf("a file of something else: %d", p.status)
@@ -147,7 +147,7 @@ func TestSuppressionsHavePages(t *testing.T) {
 	}
 	b := w.operator()
 	first := b.get("/suppressions?reason=manual")
-	first.has(t, "60 entries", "Further")
+	first.has(t, "60 suppressions", "Next")
 	next := regexp.MustCompile(`href="(/suppressions\?[^"]*cursor[^"]*)" rel="next"`).FindStringSubmatch(
 		first.text())
 	if next == nil {

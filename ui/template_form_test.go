@@ -41,7 +41,7 @@ func TestTemplateIsWrittenTriedComparedAndSent(t *testing.T) {
 	if csp := p.header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox; default-src 'none'") {
 		t.Errorf("the frame has the policy %q", csp)
 	}
-	b.submitForm("/templates", f).has(t, "The template order was stored", "Order 7")
+	b.submitForm("/templates", f).has(t, "Template order saved", "Order 7")
 
 	p = b.get("/templates/order/edit")
 	p.isSafe(t, "/templates/order/edit")
@@ -66,7 +66,7 @@ func TestTemplateIsWrittenTriedComparedAndSent(t *testing.T) {
 
 	b.submitForm("/templates/order/test", url.Values{"to": {"ada"}}).has(t, `class="flash bad"`)
 	b.submitForm("/templates/order/test", url.Values{"to": {"ada@example.net"}}).has(t,
-		"The test of template order was accepted", "Order 7")
+		"Test of template order sent", "Order 7")
 }
 
 // TestVariantsOfATemplateAreEdited: they are added, changed, shown beside the editor, and deleted.
@@ -84,7 +84,7 @@ func TestVariantsOfATemplateAreEdited(t *testing.T) {
 	p := b.post("/templates", f)
 	p.has(t, "Variant d", "must be a locale such as de", `name="locales.d.subject" value="Hallo"`)
 	f.Set("locale", "de")
-	b.submitForm("/templates", f).has(t, "The template hi was stored", "Hallo")
+	b.submitForm("/templates", f).has(t, "Template hi saved", "Hallo")
 
 	p = b.get("/templates/hi/edit")
 	p.eachFieldHasALabel(t, "/templates/hi/edit")
