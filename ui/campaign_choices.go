@@ -28,7 +28,7 @@ type campaignChoices struct {
 	sendersHint string
 }
 
-// picked returns the IDs of a picker: of its boxes, and those that were typed.
+// picked returns the IDs of a picker, from its boxes and from its text field.
 func picked(f url.Values, name string) []string { return listed(strings.Join(f[name], ",")) }
 
 // picker returns a field with a box for each choice, and a text field for IDs that aren't among them. It

@@ -74,6 +74,7 @@ func TestARefusedCampaignIsNotLost(t *testing.T) {
 	w := setup(t)
 	b := w.operator()
 	p := b.post("/campaigns", url.Values{"name": {"<i>Spring"}, "html": {"<p>long work</p>"}, "rate": {"fast"},
+
 		"render.params": {"[1]"}, "endAt": {"soon"}, "replyTo": {"nobody"}, "window.days": {"tue"}, "keepLog": {"on"},
 		"archive": {"on"}})
 	if p.status != http.StatusBadRequest {
@@ -332,6 +333,45 @@ func TestACampaignThroughItsForms(t *testing.T) {
 	b.submitForm("/campaigns/spring/delete", nil).has(t, "Campaign spring deleted", "1 campaign")
 }
 
+// TestTheEditorOfACampaign offers what the account has, shows the email before it is saved, and inserts an
+// unsubscribe link. A fault is next to its field.
+func TestTheEditorOfACampaign(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.account("shop")
+	w.list("default", "news")
+	w.list("shop", "sale")
+	w.subscriber("default", "ann@example.net", "news")
+	b := w.operator()
+	p := b.get("/campaigns/new?list=news")
+	p.isSafe(t, "/campaigns/new")
+	p.eachFieldHasALabel(t, "/campaigns/new")
+	p.has(t, `name="lists" value="news" checked> The news <small>news · 1 subscriber</small>`,
+		`<option value="shop">`)
+	p.lacks(t, "The sale")
+	f := springForm(url.Values{"account": {"shop"}, "html": {"<body><p>Hi</p></body>"}, "text": {"Hi"}})
+	p = b.post("/campaigns/new/form", f)
+	p.has(t, "The sale", `value="sender@example.com"`, `value="news"`, "<p>Hi</p>")
+	f.Set("insert", "unsubscribe")
+	b.post("/campaigns/new/form", f).has(t, `{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>
+</body>`, "Unsubscribe: {{rcpt.unsubscribeUrl}}")
+	b.post("/campaigns", springForm(url.Values{"lists": {"news", "Autumn"}, "window.days": {"mon"},
+		"from.address": {"nobody"}})).has(t, `id="lists-wrong">there is no list "Autumn" in account default`,
+		`id="window.from-wrong"`, `id="from.address-wrong"`, `value="Autumn"`, "3 fields are wrong")
+
+	frame := b.post("/campaigns/new/try", springForm(nil))
+	frame.has(t, "Hello ann@example.net", "srcdoc=")
+	if got := frame.header.Get("Content-Security-Policy"); got != trialPolicy {
+		t.Errorf("the policy of the preview: %s", got)
+	}
+	b.post("/campaigns/new/try", springForm(url.Values{"subject": {"{{subscriber.attributes.seats}}"},
+		"render.missing": {"error"}})).has(t, "Missing for this subscriber", "Set a fallback")
+	b.post("/campaigns/new/try", springForm(url.Values{"html": {"{{#if"}})).has(t, `class="flash bad"`)
+	if p := w.person("vic", api.RoleViewer).post("/campaigns/new/form", f); p.status != http.StatusForbidden {
+		t.Errorf("the editor of a viewer: %d", p.status)
+	}
+}
+
 // TestThePreviewOfACampaignRunsNothing: its html is in a frame that may load and run nothing.
 func TestThePreviewOfACampaignRunsNothing(t *testing.T) {
 	t.Parallel()
@@ -394,7 +434,8 @@ func TestVariantsOnThePageOfACampaign(t *testing.T) {
 	w.list("default", "news")
 	w.subscriber("default", "ann@example.net", "news")
 	b := w.operator()
-	b.submitForm("/campaigns", springForm(url.Values{"variants[0].variant": {"a"}, "variants[0].subject": {"<A>"},
+	b.submitForm("/campaigns", springForm(url.Values{"variants[0].variant": {"a"},
+		"variants[0].subject": {"<A>"},
 		"variants[1].variant": {"b"}, "variants[1].previewText": {"p"}, "test.metric": {"manual"},
 		"test.share": {"0.5"}}))
 	edit := b.get("/campaigns/spring/edit")

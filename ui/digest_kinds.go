@@ -23,7 +23,7 @@ type digestKindsView struct {
 
 type digestKindRow struct {
 	api.DigestKindInfo
-	Words string // its default schedule; empty for that of the settings
+	Words string // its default schedule; empty if the settings decide
 }
 
 // At returns the path of its page.
@@ -170,7 +170,8 @@ func readKind(f url.Values) (api.DigestKind, error) {
 		Required: f.Has("required"), Template: strings.TrimSpace(f.Get("template")),
 		Lane: api.Lane(f.Get("lane")), Preference: in.read("preference.", "preference")}
 	for i := range mostTitles {
-		tag, title := strings.TrimSpace(f.Get(titleField(i, "language"))), strings.TrimSpace(f.Get(titleField(i, "text")))
+		tag := strings.TrimSpace(f.Get(titleField(i, "language")))
+		title := strings.TrimSpace(f.Get(titleField(i, "text")))
 		if title == "" {
 			continue
 		}

@@ -126,7 +126,8 @@ func TestKindsOfDigests(t *testing.T) {
 	p = b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, `value="Kommentare"`, `value="<i>Comments"`, `value="17:00"`, `value="fri" checked`, `name="required" checked`,
+	p.has(t, `value="Kommentare"`, `value="<i>Comments"`, `value="17:00"`, `value="fri" checked`,
+		`name="required" checked`,
 		"<option selected>weekly", "<option selected>transactional", "Delete the settings of category a/b & c")
 	b.submitForm(at, url.Values{"version": {"1"}, "title.0.text": {"Posts"}}).has(t, "Category saved.",
 		"as in the settings", "can turn it off", "Posts")
@@ -161,7 +162,8 @@ func TestARefusedKindIsNotLost(t *testing.T) {
 			[]string{"title.en is there twice"}},
 		"no times": {url.Values{"category": {"c"}, "preference.mode": {"custom"},
 			"preference.times": {"at dawn"}}, []string{"preference.times must be times of the week", "at dawn"}},
-		"values": {url.Values{"category": {"*"}, "title.0.language": {"xxxxxxxxxx"}, "title.0.text": {"A"}, "lane": {"fast"},
+		"values": {url.Values{"category": {"*"}, "title.0.language": {"xxxxxxxxxx"},
+			"title.0.text": {"A"}, "lane": {"fast"},
 			"preference.mode": {"monthly"}, "preference.day": {"32"}, "template": {"none"}}, []string{
 			"category can’t be", "title.xxxxxxxxxx is of no language", "lane must be", "preference.day must be",
 			`value="32"`}},
@@ -217,10 +219,10 @@ func TestRecipientOfDigests(t *testing.T) {
 	p = b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, "4 events wait", "My <b>holidays", "post 7", "Ben, <i>Cleo", "urgent", "Comments <i>",
-		"can’t be off",
+	p.has(t, "4 pending events", "My <b>holidays", "post 7", "Ben, <i>Cleo", "urgent", "Comments <i>",
+		"can’t be turned off",
 		"every hour at minute 0", "every day at 08:00", "by default", "all others", "Send now", at+"/preview")
-	times := regexp.MustCompile(`(?s)<h2>When it is mailed.*?</table>`).FindString(p.body)
+	times := regexp.MustCompile(`(?s)<h2>Schedule.*?</table>`).FindString(p.body)
 	if n := strings.Count(times, "<time"); n != 9 {
 		t.Errorf("%d times of three categories:\n%s", n, times)
 	}
@@ -231,7 +233,7 @@ func TestRecipientOfDigests(t *testing.T) {
 		"c.1.category": {"follow"}, "c.2.category": {"*"}, "c.2.mode": {"off"}, "c.3.category": {"like"},
 		"c.3.mode": {"custom"}, "c.3.times": {"mon 08:30, fri 16:00"}}
 	p = b.submitForm(at, form)
-	p.has(t, "Changed.", "ann@example.org", "every Monday at 08:30", "chosen by the reader",
+	p.has(t, "Recipient saved.", "ann@example.org", "every Monday at 08:30", "chosen by the reader",
 		"every Monday at 08:30 and Friday at 16:00", "never", "22:00 to 07:00", "from fri, sat on", "until <time",
 		`value="2090-01-31T08:30"`, "22:00-07:00\nfri,sat 20:00-09:00")
 	one, err := w.digests.Get(t.Context(), "", api.DigestAccount{}, "u/1 <i>")
@@ -257,7 +259,7 @@ func TestRecipientOfDigests(t *testing.T) {
 			t.Errorf("the audit log: %+v", e)
 		}
 	}
-	b.submitForm(at+"/delete", nil).has(t, "was deleted", "u2")
+	b.submitForm(at+"/delete", nil).has(t, "Recipient deleted", "u2")
 	b.submitForm("/digests/recipients/default/u2/erase", nil).has(t, `class="flash bad"`) // it has no address
 }
 
@@ -309,7 +311,7 @@ func TestPreviewOfADigest(t *testing.T) {
 		Title: "My <b>holidays", Actor: &api.DigestActor{ID: "b", Name: "Ben"}})
 	p := b.get(at + "/preview")
 	p.isSafe(t, at+"/preview")
-	p.has(t, "The next mail is due", "Ben: My <b>holidays", `src="`+at+`/preview/mail" sandbox`,
+	p.has(t, "The next email is due", "Ben: My <b>holidays", `src="`+at+`/preview/mail" sandbox`,
 		"Comment: My <b>holidays – Ben")
 	frame := b.get(at + "/preview/mail")
 	policy := frame.header.Get("Content-Security-Policy")
@@ -321,8 +323,8 @@ func TestPreviewOfADigest(t *testing.T) {
 	}
 	b.submitForm(at+"/send", nil)
 	w.work()
-	b.get(at+"/preview").has(t, "Nothing waits, so no mail is due")
-	b.submitForm(at+"/send", nil).has(t, "Nothing is sent: nothing waits.")
+	b.get(at+"/preview").has(t, "No events are pending, so no email is due")
+	b.submitForm(at+"/send", nil).has(t, "Nothing was sent: no events are pending.")
 }
 
 // TestRunsOfDigests: a mail that was asked for is a run, which leads to its message and back.
@@ -330,10 +332,11 @@ func TestRunsOfDigests(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/digests/runs").has(t, "There is no run")
+	b.get("/digests/runs").has(t, "No runs yet")
 	w.notify("", api.DigestEvent{Recipient: "u1", Email: "ann@example.com", Category: "comment", EntityID: "7",
 		Title: "My <b>holidays", Actor: &api.DigestActor{ID: "b", Name: "<i>Ben"}})
-	b.submitForm("/digests/recipients/default/u1/send", nil).has(t, "This run contains the pending events", "data-live=")
+	b.submitForm("/digests/recipients/default/u1/send", nil).has(t,
+		"This run contains the pending events", "data-live=")
 	w.work()
 	run := w.newestRun("", "u1")
 	at := "/digests/runs/" + run.Run
@@ -353,9 +356,9 @@ func TestRunsOfDigests(t *testing.T) {
 	for _, other := range []string{"?recipient=u2", "?state=failed", "?before=2020-01-01T00:00"} {
 		b.get("/digests/runs"+other).has(t, "No run matches")
 	}
-	b.get("/digests/recipients/default/u1").has(t, "Nothing waits", at,
+	b.get("/digests/recipients/default/u1").has(t, "No pending events", at,
 		"/digests/runs?account=default&recipient=u1")
-	b.get("/digests").has(t, "1 schedule", "nothing is late", at, "Pause digests")
+	b.get("/digests").has(t, "1 schedule", "on time", at, "Pause digests")
 	b.get("/digests?part=live").lacks(t, "<html")
 }
 
@@ -475,7 +478,8 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 		}
 	}
 	for _, path := range append(slices.Clone(pages), "/digests?account=acme", "/digests/recipients?account=acme",
-		"/digests/categories?account=acme", "/digests/runs?account=acme", "/digests/runs?account=acme&recipient=u1") {
+		"/digests/categories?account=acme", "/digests/runs?account=acme",
+		"/digests/runs?account=acme&recipient=u1") {
 		p := stranger.get(path)
 		if p.status != http.StatusNotFound || strings.Contains(p.body, "ann@") ||
 			strings.Contains(p.body, run.Run+`"`) {

@@ -81,8 +81,8 @@ func (v importsView) Targets(c audience.ImportColumn) []pick {
 	return all
 }
 
-// mappedColumns returns the option columns for a form's mapping. It is empty if the mapping is what the import does
-// without it. A heading with a comma can't be mapped.
+// mappedColumns returns the option columns for a form's mapping. It is empty if the mapping is what the
+// import does without it. A heading with a comma can't be mapped.
 func mappedColumns(f url.Values) (string, error) {
 	headings, chosen, was := f["heading"], f["column"], f["automatic"]
 	if len(headings) != len(chosen) || len(was) != len(chosen) || slices.Equal(chosen, was) {
@@ -117,8 +117,8 @@ func (u *UI) imports(w http.ResponseWriter, r *http.Request) error {
 	return u.showImports(w, r, f, audience.ImportSample{})
 }
 
-// showImports answers with the imports and the form, as it was filled in. An import that was interrupted brings
-// its ID.
+// showImports answers with the imports and the form, as it was filled in. An import that was interrupted
+// brings its ID.
 func (u *UI) showImports(w http.ResponseWriter, r *http.Request, f url.Values,
 	sample audience.ImportSample) error {
 	account, err := audienceOf(r, f.Get("account"))
@@ -137,8 +137,8 @@ func (u *UI) showImports(w http.ResponseWriter, r *http.Request, f url.Values,
 	if err != nil {
 		return err
 	}
-	v.Imports, v.Lists = got.Imports, picker(f, "lists", "Lists", "Leave all unchecked to import people without "+
-		"subscribing them.", lists)
+	v.Imports = got.Imports
+	v.Lists = picker(f, "lists", "Lists", "Leave all unchecked to import people without subscribing them.", lists)
 	v.Lists.Chosen = f["lists"]
 	return u.show(w, r, http.StatusOK, "imports", "Imports of subscribers", v)
 }
@@ -191,8 +191,8 @@ func (u *UI) importSubscribers(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// importOptions returns the options of a form, without the mapping of columns. The extension of the file tells
-// whether it is JSONL.
+// importOptions returns the options of a form, without the mapping of columns. The extension of the file
+// decides whether it is JSONL.
 func importOptions(f url.Values, account, name string, size int64) api.SubscriberImportOptions {
 	o := api.SubscriberImportOptions{ID: f.Get("id"), Account: account, ListID: picked(f, "lists"),
 		State: f.Get("state"), Consent: f.Get("consent"), Confirm: f.Has("confirm"), Existing: f.Get("existing"),

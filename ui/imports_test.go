@@ -59,6 +59,41 @@ func TestSubscribersAreImportedOnThePages(t *testing.T) {
 	}
 }
 
+// TestColumnsOfAnImportAreMappedOnAPreview of the first rows, which stores nothing.
+func TestColumnsOfAnImportAreMappedOnAPreview(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.list("default", "news")
+	b := w.operator()
+	file := "E-Mail;Given;Plan <size>;Shoe\nann@example.com;Ann;3;41\nben@example.com;Ben;2;42\n" +
+		strings.Repeat("cy@example.com;Cy;1;1\n", 5)
+	p := b.upload("/imports/preview", file, "account", "default", "lists", "news", "consent", "I want <news>")
+	p.isSafe(t, "/imports/preview")
+	p.eachFieldHasALabel(t, "/imports/preview")
+	p.has(t, `value="email" selected`, "<td>ann@example.com</td>", "Plan <size>", `value="I want <news>"`,
+		`name="lists" value="news" checked`, `value="attributes.Plan__size:number"`, `value="" selected>skip`)
+	if n := strings.Count(p.body, "<td>cy@"); n != 3 {
+		t.Errorf("%d rows of Cy are shown", n)
+	}
+	b.get("/audience").lacks(t, "ann@example.com")
+	part := b.upload("/imports/preview?part=columns", "Name\nAnn\n", "account", "default")
+	part.has(t, "has no column of addresses", `value="name" selected`)
+	part.lacks(t, "<html")
+
+	fields := []string{"account", "default", "lists", "news", "state", "subscribed", "existing", "merge",
+		"consent", "I want news"}
+	for i, heading := range []string{"E-Mail", "Given", "Plan <size>", "Shoe"} {
+		fields = append(fields, "heading", heading, "automatic", []string{"email", "", "", ""}[i], "column",
+			[]string{"email", "first", "attributes.Plan__size:number", ""}[i])
+	}
+	b.get(b.upload("/imports", file, fields...).to()).has(t, "3 added", "4 repeated")
+	found, err := w.audience.Get(t.Context(), "", api.SubscriberAccount{}, "ann@example.com")
+	w.must(err)
+	if found.Name != "Ann" || found.Attributes["Plan__size"] != 3.0 || len(found.Attributes) != 1 {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestImportsOfAnotherAccount: who is confined to an account sees no import of another, and makes none there.
 func TestImportsOfAnotherAccount(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,8 @@ func (u *UI) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	mails := []listMailView{
-		{"confirmation", "Confirmation", "Email with the confirmation link, {{confirmUrl}}. Leave empty to use the built-in one.",
+		{"confirmation", "Confirmation",
+			"Email with the confirmation link, {{confirmUrl}}. Leave empty to use the built-in one.",
 			*cmp.Or(list.Confirmation, &api.ListMail{})},
 		{"welcome", "Welcome", "Email after a subscription is complete. Leave empty to send none.",
 			*cmp.Or(list.Welcome, &api.ListMail{})},

@@ -254,7 +254,7 @@ func (t table) digestRoutes() {
 	t.shared("GET /digests/categories/{account}/{id}", t.kind)
 	t.growth("POST /digests/categories", "digestKind", t.createKind)
 	t.growth("POST /digests/categories/{account}/{id}", "digestKind", t.changeKind)
-	changes("/kinds/{account}/{id}/delete", "digestKind", t.deleteKind)
+	changes("/categories/{account}/{id}/delete", "digestKind", t.deleteKind)
 	t.shared("GET /digests/recipients", t.digestRecipients)
 	t.shared("GET /digests/recipients/{account}/{id}", t.digestRecipient)
 	t.shared("GET /digests/recipients/{account}/{id}/preview", t.digestPreview)

@@ -45,8 +45,8 @@ type pickGroup struct {
 // termOperators are the operators of each kind of term, the usual one first.
 var termOperators = []pickGroup{
 	{"Attributes", []pick{{ID: "is", Name: "is"}, {ID: "isNot", Name: "is not"}, {ID: "in", Name: "is one of"},
-		{ID: "contains", Name: "contains"}, {ID: "startsWith", Name: "starts with"}, {ID: "gt", Name: "is more than"},
-		{ID: "gte", Name: "is at least"}, {ID: "lt", Name: "is less than"}, {ID: "lte", Name: "is at most"},
+		{ID: "contains", Name: "contains"}, {ID: "startsWith", Name: "starts with"},
+		{ID: "gt", Name: "is more than"}, {ID: "gte", Name: "is at least"}, {ID: "lt", Name: "is less than"}, {ID: "lte", Name: "is at most"},
 		{ID: "before", Name: "is before"}, {ID: "after", Name: "is after"}, {ID: "exists", Name: "is set"},
 		{ID: "missing", Name: "is not set"}}},
 	{"Lists", []pick{{ID: "subscribed", Name: "subscribed"}, {ID: "pending", Name: "not confirmed yet"},
@@ -72,7 +72,7 @@ func operatorOf(kind, chosen string) string {
 	return picks[0].ID
 }
 
-// term returns the JSON of a row. types are those of the account's attributes.
+// term returns the JSON of a row. types are the types of the account's attributes.
 func (r segmentRow) term(types map[string][]string) map[string]any {
 	kind, name, _ := strings.Cut(r.About, ":")
 	op := operatorOf(kind, r.Operator)
@@ -176,7 +176,7 @@ func plainJSON(value any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(value) // of maps, texts and numbers
+	_ = enc.Encode(value) // maps, texts and numbers always encode
 	return strings.TrimSpace(b.String())
 }
 
@@ -207,7 +207,8 @@ func rowsOf(rule string, types map[string][]string) (segmentFields, bool) {
 
 // fill reads a term into the row. What it doesn't know is lost; rowsOf notices.
 func (r *segmentRow) fill(term map[string]any) {
-	for _, kind := range []string{"attribute", "tag", "list", "consent", "campaign", "locale", "domain", "created"} {
+	for _, kind := range []string{"attribute", "tag", "list", "consent", "campaign", "locale", "domain",
+		"created"} {
 		body, ok := term[kind]
 		if !ok {
 			continue
@@ -265,10 +266,12 @@ type segmentEditor struct {
 	Account string
 }
 
-// editor returns the form of a segment, with rows to choose from. The rule of f wins if f has no rows.
-func (u *UI) editor(r *http.Request, f url.Values) (segmentEditor, error) {
+// editor returns the form of a segment, with rows to choose from. It uses the rule of f if f has no rows. A
+// form without rows that was refused is shown as JSON.
+func (u *UI) editor(r *http.Request, f url.Values, refused error) (segmentEditor, error) {
 	account := cmp.Or(boundTo(r), strings.TrimSpace(f.Get("account")), audience.DefaultAccount)
 	e := segmentEditor{Form: segmentForm(f), Fields: readTerms(f), Account: account}
+	e.Fields.JSON = e.Fields.JSON || refused != nil && !f.Has("join")
 	types, err := u.Audience.Attributes(r.Context(), account)
 	if err != nil {
 		return e, err

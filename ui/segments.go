@@ -18,17 +18,17 @@ type segmentsView struct {
 	Account  string // whose; empty for all
 	Segments []api.SegmentInfo
 	Pager    pager
-	Editor   segmentEditor // of a new segment, with what a link or a refused form filled in
+	Editor   segmentEditor // for a new segment, with the values of a link or of a refused form
 	Open     bool          // the editor is
 }
 
-// segmentForm returns the plain fields of a segment. Those of a new one have no version.
+// segmentForm returns the plain fields of a segment. The form of a new segment has no version.
 func segmentForm(f url.Values) form {
 	name := formField{Name: "name", Label: "Name", Required: true}
 	rule := formField{Name: "rule", Label: "Rule (JSON)", Kind: "lines", Most: formLimit,
 		Placeholder: `{"attribute":"plan","is":"pro"}`,
-		Hint: `For example {"tag":"beta"}, {"attribute":"seats","gte":3} or {"campaign":"spring","did":"opened"}. ` +
-			`Combine terms with {"and":[…]}, {"or":[…]} and {"not":…}.`}
+		Hint: `For example {"tag":"beta"}, {"attribute":"seats","gte":3} or ` +
+			`{"campaign":"spring","did":"opened"}. Combine terms with {"and":[…]}, {"or":[…]} and {"not":…}.`}
 	fields := []formField{name}
 	if !f.Has("version") {
 		fields = []formField{name, {Name: "segment", Label: "ID", Most: 63, Placeholder: "made from the name"},
@@ -54,8 +54,8 @@ func offeredSegments(campaign string) []offeredSegment {
 
 func (u *UI) segments(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	return u.showSegments(w, r, values(map[string]string{"name": clip(q.Get("name"), 256), "rule": q.Get("rule"),
-		"account": strings.TrimSpace(q.Get("account"))}), nil)
+	return u.showSegments(w, r, values(map[string]string{"name": clip(q.Get("name"), 256),
+		"rule": q.Get("rule"), "account": strings.TrimSpace(q.Get("account"))}), nil)
 }
 
 // showSegments answers with all segments, and with the editor of a new one as it was filled in.
@@ -73,7 +73,7 @@ func (u *UI) showSegments(w http.ResponseWriter, r *http.Request, filled url.Val
 		return err
 	}
 	v := segmentsView{Account: account, Segments: got.Segments}
-	if v.Editor, err = u.editor(r, filled); err != nil {
+	if v.Editor, err = u.editor(r, filled, refused); err != nil {
 		return err
 	}
 	status, err := v.Editor.Form.refuse(r, filled, refused)
@@ -99,8 +99,8 @@ func (u *UI) segment(w http.ResponseWriter, r *http.Request) error {
 	return u.showSegment(w, r, nil, nil)
 }
 
-// showSegment answers with a segment, and with its editor as it was filled in. With nil it shows the segment as
-// it is stored.
+// showSegment answers with a segment, and with its editor as it was filled in. With nil it shows the segment
+// as it is stored.
 func (u *UI) showSegment(w http.ResponseWriter, r *http.Request, filled url.Values,
 	refused error) error {
 	id := r.PathValue("id")
@@ -114,7 +114,7 @@ func (u *UI) showSegment(w http.ResponseWriter, r *http.Request, filled url.Valu
 	}
 	filled.Set("account", info.Account)
 	v := segmentView{SegmentInfo: info, Subscriber: strings.TrimSpace(r.URL.Query().Get("subscriber"))}
-	if v.Editor, err = u.editor(r, filled); err != nil {
+	if v.Editor, err = u.editor(r, filled, refused); err != nil {
 		return err
 	}
 	status, err := v.Editor.Form.refuse(r, filled, refused)
@@ -143,8 +143,8 @@ func (u *UI) showSegment(w http.ResponseWriter, r *http.Request, filled url.Valu
 	return u.show(w, r, status, "segment", info.Name, v)
 }
 
-// readRule returns the rule of a form: of its rows, or of the JSON field. Text that isn't JSON becomes a JSON
-// string, which package audience refuses with the reason.
+// readRule returns the rule of a form, from its rows or from the JSON field. Text that isn't JSON becomes a
+// JSON string, which package audience refuses with the reason.
 func (u *UI) readRule(r *http.Request) (json.RawMessage, error) {
 	f := r.PostForm
 	text := strings.TrimSpace(f.Get("rule"))
@@ -159,7 +159,7 @@ func (u *UI) readRule(r *http.Request) (json.RawMessage, error) {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil
 	}
-	quoted, _ := json.Marshal(text) // of a string
+	quoted, _ := json.Marshal(text) // a string always encodes
 	return quoted, nil
 }
 

@@ -65,7 +65,7 @@ func numberText(value any) string {
 
 // listText returns a list with commas between its values, or as JSON if one of them has a comma.
 func listText(list any) string {
-	raw, _ := json.Marshal(list) // of texts
+	raw, _ := json.Marshal(list) // texts always encode
 	var texts []string
 	if json.Unmarshal(raw, &texts) != nil || strings.Contains(strings.Join(texts, ""), ",") {
 		return string(raw)
@@ -76,8 +76,8 @@ func listText(list any) string {
 // mostAttributes bounds the fields of the form.
 const mostAttributes = 300
 
-// readAttributes returns the change from old attributes to those of a form. An attribute whose value is empty is
-// removed.
+// readAttributes returns the change from old attributes to the form's. It removes an attribute whose value is
+// empty.
 func readAttributes(f url.Values, old map[string]any) (map[string]any, error) {
 	patch, wrong := map[string]any{}, fault.Fields{}
 	for i := range mostAttributes {

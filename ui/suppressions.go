@@ -30,8 +30,9 @@ type suppressionsView struct {
 
 // suppressionForm returns the form of a new entry. back is the list to return to.
 func suppressionForm(back string) form {
-	return form{Action: "/suppressions/add", Back: back, Save: "Add suppression", Hidden: map[string]string{"back": back},
-		Twins: "POST /v1/suppressions · postroom suppressions add",
+	return form{Action: "/suppressions/add", Back: back, Save: "Add suppression",
+		Hidden: map[string]string{"back": back},
+		Twins:  "POST /v1/suppressions · postroom suppressions add",
 		Groups: []formGroup{{Legend: "Add a suppression", Folded: true, Fields: []formField{
 			{Name: "whom", Label: "Address, or @ and a domain", Most: 512, Required: true},
 			{Name: "reason", Label: "Reason", Kind: "choice", Choices: suppressionReasons,

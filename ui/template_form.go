@@ -37,7 +37,8 @@ func templateForm(id string, locales []string) form {
 			formField{Name: "kind", Label: "Kind", Kind: "choice", Choices: templateKinds},
 			formField{Name: "account", Label: "Account", Placeholder: "all accounts"})
 	} else {
-		f = form{Action: templateAddress(id, "", 0, ""), Back: templateAddress(id, "", 0, ""), Save: "Save template",
+		f = form{Action: templateAddress(id, "", 0, ""), Back: templateAddress(id, "", 0, ""),
+			Save:  "Save template",
 			Twins: "PUT /v1/templates/template/" + id + " · postroom template push"}
 	}
 	f.Groups = append([]formGroup{{Legend: "Content", Fields: contentFields("content.", "")}},
@@ -57,8 +58,8 @@ func templateForm(id string, locales []string) form {
 	return f
 }
 
-// readTemplate returns the versioned part of a template from its form. A variant that is added becomes a normal
-// variant of the form.
+// readTemplate returns the versioned part of a template from its form. A variant that is added becomes a
+// normal variant of the form.
 func readTemplate(v url.Values) (api.TemplateDefinition, error) {
 	r := &formReader{Values: v}
 	r.takeAdded()

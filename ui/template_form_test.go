@@ -27,7 +27,7 @@ func TestTemplateIsWrittenTriedComparedAndSent(t *testing.T) {
 	if p.status != http.StatusBadRequest {
 		t.Fatalf("a wrong sample answers %d", p.status)
 	}
-	p.has(t, `id="sample-wrong">is no JSON: line 2, column 8`, "Order {{params.number}}")
+	p.has(t, `id="sample-wrong">isn’t valid JSON: line 2, column 8`, "Order {{params.number}}")
 	f.Set("sample", `{"number": 7}`)
 	p = b.post("/templates", f)
 	p.has(t, `id="content.html-wrong">`, "line 2")
@@ -55,11 +55,11 @@ func TestTemplateIsWrittenTriedComparedAndSent(t *testing.T) {
 	if p.status != http.StatusConflict {
 		t.Errorf("a change of an old version answers %d", p.status)
 	}
-	p.has(t, "Somebody else changed the template", "/templates/order/compare?from=1&to=2", `value="Mine"`)
+	p.has(t, "Someone else changed this template", "/templates/order/compare?from=1&to=2", `value="Mine"`)
 	p = b.get("/templates/order/compare?from=1&to=2")
 	p.isSafe(t, "versions")
 	p.has(t, "content: html", "<ins><p>Three</p></ins>", "<del><p>Two</p>")
-	b.get("/templates/order/compare?from=2&to=2").has(t, "The two say the same")
+	b.get("/templates/order/compare?from=2&to=2").has(t, "The versions have the same content")
 	if p := b.get("/templates/order/compare?from=x&to=9"); p.status != http.StatusBadRequest {
 		t.Errorf("no version: %d", p.status)
 	}
@@ -76,7 +76,7 @@ func TestVariantsOfATemplateAreEdited(t *testing.T) {
 	b := w.operator()
 	f := url.Values{"id": {"hi"}, "name": {"Hi"}, "kind": {"template"}, "format": {"html"},
 		"content.subject": {"Hello"}, "content.text": {"Hello"}, "locale": {"de"}}
-	b.post("/templates", f).has(t, `id="locale-wrong">needs a content`)
+	b.post("/templates", f).has(t, `id="locale-wrong">needs content`)
 	f.Set("locale", "de.CH")
 	f.Set("added.subject", "Hallo")
 	b.post("/templates", f).has(t, `id="locale-wrong">must be a locale`, `value="Hallo"`)

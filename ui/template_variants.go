@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// The editor of a template has a part for each variant, with fields such as locales.LOCALE.subject. Another part
-// adds a variant: it has fields such as added.subject, and its locale is in the field locale.
+// The editor of a template has a part for each variant, with fields such as locales.LOCALE.subject. Another
+// part adds a variant: it has fields such as added.subject, and its locale is in the field locale.
 
 // contentFields returns the fields of a content or variant. Their names begin with prefix.
 func contentFields(prefix, placeholder string) []formField {

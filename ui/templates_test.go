@@ -61,7 +61,7 @@ func TestATemplateIsShownWithItsPreview(t *testing.T) {
 	if strings.Contains(p.body, "<script>alert") {
 		t.Error("the template's html is in the page")
 	}
-	b.get("/templates/order?locale=de-CH").has(t, "Bestellung 7", "in the variant <strong>de</strong>",
+	b.get("/templates/order?locale=de-CH").has(t, "Bestellung 7", "variant <strong>de</strong>",
 		"preview?locale=de-CH&version=1")
 
 	f := b.get("/templates/order/preview?version=1")

@@ -21,14 +21,14 @@ const (
 	countSaved    = time.Second          // how often the progress is stored
 	countDead     = time.Minute          // without progress: its process has ended
 	countKept     = 30 * 24 * time.Hour  // how long a result is kept
-	countTimeout  = 30 * time.Minute     // of a whole count
+	countTimeout  = 30 * time.Minute     // for the whole count
 	countPause    = 2 * time.Millisecond // between batches of pages, so that mail goes first
 )
 
 func segmentCountKey(id string) string { return redisdb.Key(0, "segment-count", id) }
 
-// StartCount begins to count a segment, unless that is under way, and returns the progress. The count goes on
-// when ctx ends.
+// StartCount begins to count a segment, unless that is under way, and returns the progress. The count
+// continues after ctx ends.
 func (s *Segments) StartCount(ctx context.Context, bound, id string) (api.SegmentCount, error) {
 	r, rule, err := s.find(ctx, bound, id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Segments) StartCount(ctx context.Context, bound, id string) (api.Segmen
 	return started, nil
 }
 
-// Count returns the progress or the result of the last count of a segment. NotFound: it was never counted.
+// Count returns the progress or the result of a segment's last count. It returns NotFound if there was none.
 func (s *Segments) Count(ctx context.Context, bound, id string) (api.SegmentCount, error) {
 	if _, _, err := s.find(ctx, bound, id); err != nil {
 		return api.SegmentCount{}, err
@@ -192,8 +192,8 @@ type SegmentTrial struct {
 // mostTried bounds how many subscribers a trial looks at, so that an editor can ask again and again.
 const mostTried = 20_000
 
-// Try returns what a rule would select. It looks at the first 20,000 subscribers only. Its errors are those of
-// Create.
+// Try returns what a rule would select. It looks at the first 20,000 subscribers only. It returns the
+// errors of Create.
 func (s *Segments) Try(ctx context.Context, bound, account string, raw []byte) (SegmentTrial, error) {
 	account, err := requestAccount(bound, account)
 	if err != nil {
