@@ -36,14 +36,10 @@ const mostNumber = 1<<24 - 1
 // Create stores a campaign's draft. bound is the account that the caller is confined to, if any. It returns
 // Invalid with the invalid fields, and Conflict, code CampaignExists, if the id is in use.
 func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (api.CampaignInfo, error) {
-	if bound != "" && in.Account != "" && in.Account != bound {
-		return api.CampaignInfo{}, fault.New(fault.Forbidden, "", "This token is of another account than %q",
-			in.Account)
+	in, err := completed(bound, in)
+	if err == nil {
+		err = c.check(ctx, in)
 	}
-	in.Account = cmp.Or(in.Account, bound, audience.DefaultAccount)
-	in.Campaign = cmp.Or(in.Campaign, idOf(in.Name))
-	in.Events = cmp.Or(in.Events, "ends")
-	err := c.check(ctx, in)
 	if err == nil {
 		err = c.mayName(ctx, in, bound != "")
 	}
@@ -71,6 +67,18 @@ func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (
 		return api.CampaignInfo{}, err
 	}
 	return c.Get(ctx, bound, in.Campaign)
+}
+
+// completed returns a new campaign with the defaults of the fields that are empty. It returns Forbidden for
+// another account than the caller's.
+func completed(bound string, in api.Campaign) (api.Campaign, error) {
+	if bound != "" && in.Account != "" && in.Account != bound {
+		return in, fault.New(fault.Forbidden, "", "This token is of another account than %q", in.Account)
+	}
+	in.Account = cmp.Or(in.Account, bound, audience.DefaultAccount)
+	in.Campaign = cmp.Or(in.Campaign, idOf(in.Name))
+	in.Events = cmp.Or(in.Events, "ends")
+	return in, nil
 }
 
 // takeNumber gives a campaign the next number.

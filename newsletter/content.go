@@ -124,6 +124,9 @@ func (c *Campaigns) sample(ctx context.Context, in api.Campaign, subscriber stri
 	return people[0], true, nil
 }
 
+// sampleStretches bounds how far a sample looks: at some 130,000 subscribers.
+const sampleStretches = 64
+
 // some returns a few people of a campaign.
 func (c *Campaigns) some(ctx context.Context, in api.Campaign, most int) ([]audience.Person, error) {
 	choice, err := c.choose(ctx, in.Campaign, selection(in))
@@ -135,8 +138,7 @@ func (c *Campaigns) some(ctx context.Context, in api.Campaign, most int) ([]audi
 		return nil, err
 	}
 	var people []audience.Person
-	const stretches = 64 // a look at some 130,000 subscribers at most
-	for from, n := uint32(0), 0; from < end && len(people) < most && n < stretches; n++ {
+	for from, n := uint32(0), 0; from < end && len(people) < most && n < sampleStretches; n++ {
 		found, next, err := c.Audience.People(ctx, choice, from, end, stretchPages)
 		if err != nil {
 			return nil, err
@@ -149,11 +151,32 @@ func (c *Campaigns) some(ctx context.Context, in api.Campaign, most int) ([]audi
 // Preview returns the mail of a campaign as one person would get it. It sends nothing.
 func (c *Campaigns) Preview(ctx context.Context, bound, id string, in api.CampaignSample) (
 	api.CampaignPreview, error) {
-	none := api.CampaignPreview{}
 	one, err := c.find(ctx, bound, id)
 	if err != nil {
-		return none, err
+		return api.CampaignPreview{}, err
 	}
+	one.Bound = one.Bound || bound != ""
+	return c.preview(ctx, one, in)
+}
+
+// Try returns the preview of a campaign that isn't stored. It returns the errors of Create for wrong fields.
+func (c *Campaigns) Try(ctx context.Context, bound string, in api.Campaign, sample api.CampaignSample) (
+	api.CampaignPreview, error) {
+	in.Name = cmp.Or(in.Name, "Preview")
+	in, err := completed(bound, in)
+	if err == nil {
+		err = c.check(ctx, in)
+	}
+	if err != nil {
+		return api.CampaignPreview{}, err
+	}
+	return c.preview(ctx, &campaign{stored: stored{Campaign: in, Bound: bound != ""}, id: in.Campaign}, sample)
+}
+
+// preview writes the mail of a campaign for one person.
+func (c *Campaigns) preview(ctx context.Context, one *campaign, in api.CampaignSample) (api.CampaignPreview,
+	error) {
+	none := api.CampaignPreview{}
 	person, real, err := c.sample(ctx, one.Campaign, in.Subscriber)
 	if err != nil {
 		return none, err
@@ -162,7 +185,7 @@ func (c *Campaigns) Preview(ctx context.Context, bound, id string, in api.Campai
 	if err != nil {
 		return none, err
 	}
-	mailing, err := c.previewed(ctx, shown, one.Bound || bound != "")
+	mailing, err := c.previewed(ctx, shown, one.Bound)
 	if err != nil {
 		return none, err
 	}

@@ -45,6 +45,51 @@ func (c *Campaigns) Check(ctx context.Context, bound, id string) (api.CampaignCh
 	return e.result, err
 }
 
+// Inspection is what Inspect finds.
+type Inspection struct {
+	api.CampaignCheck
+	Recipients int // about how many people get it, after its segments and excluded lists
+}
+
+// Inspect is Check without the DNS and the links. It takes no longer than a page may, and estimates how many
+// people get the campaign.
+func (c *Campaigns) Inspect(ctx context.Context, bound, id string) (Inspection, error) {
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return Inspection{}, err
+	}
+	one.Bound = one.Bound || bound != ""
+	e := precheck{campaigns: c, one: one}
+	if err := e.run(ctx); err != nil {
+		return Inspection{}, err
+	}
+	found := Inspection{CampaignCheck: e.result, Recipients: e.result.Audience}
+	in := one.Campaign
+	if len(in.Lists)+len(in.ExcludeLists)+len(in.Segments)+len(in.ExcludeSegments) > 1 && found.OK {
+		found.Recipients, err = c.estimate(ctx, in)
+	}
+	return found, err
+}
+
+// estimate returns about how many people a campaign selects. It looks at some of them if they are many.
+func (c *Campaigns) estimate(ctx context.Context, in api.Campaign) (int, error) {
+	choice, err := c.choose(ctx, in.Campaign, selection(in))
+	if err != nil {
+		return 0, err
+	}
+	end, err := c.Audience.End(ctx, in.Account)
+	found := 0
+	for from, n := uint32(0), 0; err == nil && from < end; n++ {
+		if n == sampleStretches {
+			return int(float64(found) * float64(end) / float64(from)), nil
+		}
+		var people []audience.Person
+		people, from, err = c.Audience.People(ctx, choice, from, end, stretchPages)
+		found += len(people)
+	}
+	return found, err
+}
+
 // precheck looks for errors in a campaign.
 type precheck struct {
 	campaigns *Campaigns

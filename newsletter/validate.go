@@ -131,7 +131,7 @@ func (f *faults) window(w *api.CampaignWindow) {
 
 // checkAudience finds lists, segments and campaigns that do not exist in the account.
 func (c *Campaigns) checkAudience(ctx context.Context, in api.Campaign, f *faults) error {
-	each := func(key string, names []string, find func(id string) error) error {
+	each := func(key, noun string, names []string, find func(id string) error) error {
 		if len(names) > mostTo {
 			f.Add(key, "must be at most %d", mostTo)
 			return nil
@@ -141,7 +141,7 @@ func (c *Campaigns) checkAudience(ctx context.Context, in api.Campaign, f *fault
 			wrong, ok := errors.AsType[*fault.Error](err)
 			switch {
 			case ok && wrong.Kind == fault.NotFound:
-				f.Add(fmt.Sprintf("%s[%d]", key, i), "there is no %q in account %s", id, in.Account)
+				f.Add(fmt.Sprintf("%s[%d]", key, i), "there is no %s %q in account %s", noun, id, in.Account)
 			case ok && wrong.Kind == fault.Invalid:
 				f.Add(fmt.Sprintf("%s[%d]", key, i), "%s", wrong.Fields[0].Message)
 			case err != nil:
@@ -159,14 +159,15 @@ func (c *Campaigns) checkAudience(ctx context.Context, in api.Campaign, f *fault
 	part := func(id string) error { return choose(audience.Selection{Segments: []string{id}}) }
 	other := func(id string) error { _, err := c.find(ctx, in.Account, id); return err }
 	for _, one := range []struct {
-		key   string
-		names []string
-		find  func(id string) error
+		key, noun string
+		names     []string
+		find      func(id string) error
 	}{
-		{"lists", in.Lists, list}, {"excludeLists", in.ExcludeLists, list}, {"segments", in.Segments, part},
-		{"excludeSegments", in.ExcludeSegments, part}, {"excludeCampaigns", in.ExcludeCampaigns, other},
+		{"lists", "list", in.Lists, list}, {"excludeLists", "list", in.ExcludeLists, list},
+		{"segments", "segment", in.Segments, part}, {"excludeSegments", "segment", in.ExcludeSegments, part},
+		{"excludeCampaigns", "campaign", in.ExcludeCampaigns, other},
 	} {
-		if err := each(one.key, one.names, one.find); err != nil {
+		if err := each(one.key, one.noun, one.names, one.find); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func (v recipientsView) Any() bool {
 	return v.Query.State != "" || v.Query.Search != "" || v.Query.Variant != ""
 }
 
-// run returns the run that the rows are of, as in URLs; empty: the last.
+// run returns the run of the rows for URLs; empty for the last run.
 func (v recipientsView) run() string {
 	if v.Query.Run == 0 {
 		return ""
@@ -53,7 +53,7 @@ func (u *UI) campaignRecipients(w http.ResponseWriter, r *http.Request) error {
 	v.Query.Run, _ = strconv.Atoi(in.Get("run")) // anything else: the last
 	switch {
 	case v.Query.State != "" && !slices.Contains(recipientStates, v.Query.State):
-		return wrongField("state", "is not a state")
+		return wrongField("state", "isn’t a state")
 	case len(v.Query.Search)+len(v.Query.Variant) > 512 || len(v.Query.Cursor) > 1024:
 		return fault.New(fault.Invalid, "", "A filter is too long")
 	}
@@ -73,15 +73,15 @@ func (u *UI) campaignRecipients(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "campaignrecipients", "Recipients of "+v.Campaign.Name, v)
 }
 
-// campaignPreviewView is the page with the mail of a campaign as one person would get it.
+// campaignPreviewView is the page with a campaign's email, as one subscriber would get it.
 type campaignPreviewView struct {
 	Campaign   api.CampaignInfo
-	Subscriber string // whom the visitor asks about; empty: anybody
-	Variant    string // empty: the first
+	Subscriber string // whom it is filled in for; empty for any subscriber
+	Variant    string // empty for the first
 	Preview    *api.CampaignPreview
 	Trouble    string // why there is no preview
 	Faults     []fault.Field
-	Frame      string // URL of the html; empty: none
+	Frame      string // URL of the HTML; empty if there is none
 }
 
 func (u *UI) campaignPreview(w http.ResponseWriter, r *http.Request) error {
@@ -114,7 +114,7 @@ func (u *UI) campaignPreview(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "campaignpreview", "Preview of "+v.Campaign.Name, v)
 }
 
-// campaignPreviewFrame answers with the html of the mail of a campaign.
+// campaignPreviewFrame answers with the HTML of a campaign's email.
 func (u *UI) campaignPreviewFrame(w http.ResponseWriter, r *http.Request) error {
 	mail, err := u.Campaigns.Preview(r.Context(), boundTo(r), r.PathValue("id"),
 		api.CampaignSample{Subscriber: clip(r.URL.Query().Get("subscriber"), 512),
@@ -126,7 +126,7 @@ func (u *UI) campaignPreviewFrame(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// writeFrame answers with the html of a mail, for a frame of a page.
+// writeFrame answers with the HTML of an email, for a frame in a page.
 func writeFrame(w http.ResponseWriter, html string) { writeFrameUnder(w, framePolicy, html) }
 
 // writeFrameUnder is writeFrame with another policy.

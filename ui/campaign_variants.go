@@ -3,98 +3,59 @@ package ui
 import (
 	"fmt"
 	"net/url"
-	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/api/fault"
 )
-
-type variantBlock struct{ Number int }
-
-// Field returns the name of one of its fields.
-func (b variantBlock) Field(name string) string {
-	return fmt.Sprintf("variants.%d.%s", b.Number-1, name)
-}
-
-// Fuller reports whether it has more than a subject.
-func (b variantBlock) Fuller(f url.Values) bool {
-	return slices.ContainsFunc(variantFields[2:], func(name string) bool { return f.Get(b.Field(name)) != "" })
-}
-
-var variantFields = []string{"variant", "subject", "previewText", "fromName", "fromAddress", "template",
-	"html",
-	"text"}
 
 const mostVariants = 8
 
-// Variants returns the blocks of the variants that the form has, and of two more.
-func (v campaignFormView) Variants() []variantBlock {
-	var all []variantBlock
-	for n, free := 1, 0; n <= mostVariants && free < 2; n++ {
-		b := variantBlock{n}
-		if v.Get(b.Field("variant"))+v.Get(b.Field("subject")) == "" && !b.Fuller(v.Values) {
-			free++
+// variantPrefix begins the names of the fields of a variant.
+func variantPrefix(i int) string { return fmt.Sprintf("variants[%d].", i) }
+
+// variantGroup returns the parts of the form about variants: those that the form has, two more, and the test.
+func variantGroup(f url.Values, c campaignChoices) []formGroup {
+	filled := 0
+	for name := range f {
+		for i := range mostVariants {
+			if strings.HasPrefix(name, variantPrefix(i)) && f.Get(name) != "" {
+				filled = max(filled, i+1)
+			}
 		}
-		all = append(all, b)
 	}
-	return all
+	var groups []formGroup
+	for i := range min(filled+2, mostVariants) {
+		p := variantPrefix(i)
+		groups = append(groups, formGroup{Legend: fmt.Sprintf("Variant %d", i+1), Folded: true, Fields: []formField{
+			{Name: p + "variant", Label: "ID", Most: 32, Placeholder: "a",
+				Hint: "A variant inherits every field that you leave empty."},
+			{Name: p + "subject", Label: "Subject", Most: 10240},
+			{Name: p + "previewText", Label: "Preview text", Most: 1024},
+			{Name: p + "from.address", Label: "From address", List: c.senders},
+			{Name: p + "from.name", Label: "From name"},
+			oneOf(f, formField{Name: p + "template", Label: "Template"}, "none", c.templates),
+			{Name: p + "html", Label: "HTML or Markdown", Kind: "lines", Most: mostHTML},
+			{Name: p + "text", Label: "Text", Kind: "lines", Most: mostHTML},
+		}})
+	}
+	return append(groups, formGroup{Legend: "Test of the variants", Folded: true, Fields: []formField{
+		{Name: "test.share", Label: "Share of the audience in the test", Kind: "number", Placeholder: "0.1",
+			Hint: "The test sends each variant to an equal part of this share. Everyone else gets the winner."},
+		{Name: "test.metric", Label: "Winner decided by", Kind: "choice", Choices: []string{"", "opens", "manual"},
+			Placeholder: "clicks", Words: map[string]string{"manual": "you"}},
+		{Name: "test.wait", Label: "Duration of the test", Placeholder: "4h"},
+		{Name: "test.minimum", Label: "Minimum recipients per variant", Kind: "number", Placeholder: "100"},
+	}})
 }
 
-// variantValues returns the variants of a campaign, and its test, as the form has them.
-func variantValues(c api.Campaign) url.Values {
-	f := map[string]string{}
-	for i, v := range c.Variants {
-		b, from := variantBlock{i + 1}, api.Address{}
-		if v.From != nil {
-			from = *v.From
-		}
-		for j, value := range []string{v.Variant, v.Subject, v.PreviewText, from.Name, from.Address, v.Template,
-			v.HTML, v.Text} {
-			f[b.Field(variantFields[j])] = value
-		}
-	}
-	if t := c.Test; t != nil {
-		f["testMetric"], f["testWait"] = t.Metric, t.Wait
-		if t.Share > 0 {
-			f["testShare"] = strconv.FormatFloat(t.Share, 'g', -1, 64)
-		}
-		if t.Minimum > 0 {
-			f["testMinimum"] = strconv.Itoa(t.Minimum)
-		}
-	}
-	return values(f)
-}
-
-// readVariants returns the variants of a form, and their test. text returns a field.
-func readVariants(text func(name string) string, wrong *fault.Fields) ([]api.CampaignVariant,
-	*api.CampaignTrial) {
+// readVariants returns the variants of a form. It skips those that are empty.
+func readVariants(r *formReader) []api.CampaignVariant {
 	var all []api.CampaignVariant
-	for n := 1; n <= mostVariants; n++ {
-		b := variantBlock{n}
-		get := func(name string) string { return text(b.Field(name)) }
-		v := api.CampaignVariant{Variant: get("variant"), Subject: get("subject"), PreviewText: get("previewText"),
-			Template: get("template"), HTML: get("html"), Text: get("text")}
-		if name, address := get("fromName"), get("fromAddress"); name+address != "" {
-			v.From = &api.Address{Name: name, Address: address}
-		}
-		if v != (api.CampaignVariant{}) {
+	for i := range mostVariants {
+		var v api.CampaignVariant
+		if r.take(variantPrefix(i), &v); v != (api.CampaignVariant{}) {
 			all = append(all, v)
 		}
 	}
-	t, err := api.CampaignTrial{Metric: text("testMetric"), Wait: text("testWait")}, error(nil)
-	if share := text("testShare"); share != "" {
-		if t.Share, err = strconv.ParseFloat(share, 64); err != nil {
-			wrong.Add("test.share", "must be a number from 0.01 to 1")
-		}
-	}
-	if least := text("testMinimum"); least != "" {
-		if t.Minimum, err = strconv.Atoi(least); err != nil {
-			wrong.Add("test.minimum", "must be a number")
-		}
-	}
-	if t == (api.CampaignTrial{}) {
-		return all, nil
-	}
-	return all, &t
+	return all
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/newsletter"
 )
 
 // campaignStates are the choices of the filter.
@@ -20,8 +21,21 @@ type campaignsView struct {
 	Query     api.CampaignQuery
 	States    []string
 	Campaigns []api.CampaignInfo
+	Stats     map[string]api.CampaignNumbers // by ID, of campaigns that were started
 	Pager     pager
-	Part      string // URL of the rows, for the script; empty: nothing changes by itself
+	Part      string // URL of the rows, for the script; empty if nothing changes
+}
+
+// Left returns how long a campaign needs for the rest of its recipients at its pace so far; "" if unknown.
+func (v campaignsView) Left(c api.CampaignInfo) string {
+	return timeLeft(c.State, v.Stats[c.Campaign.Campaign].Rate, c.States.Open())
+}
+
+func timeLeft(state string, perSecond float64, open int) string {
+	if state != api.CampaignSending || perSecond <= 0 || open == 0 {
+		return ""
+	}
+	return span(time.Duration(float64(open) / perSecond * float64(time.Second)))
 }
 
 // Any reports whether there is a filter.
@@ -47,7 +61,16 @@ func (u *UI) campaigns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v.Campaigns = got.Campaigns
+	v.Campaigns, v.Stats = got.Campaigns, map[string]api.CampaignNumbers{}
+	for _, c := range got.Campaigns {
+		if c.Run > 0 && collects(r) == nil {
+			stats, err := u.Campaigns.Stats(r.Context(), boundTo(r), c.Campaign.Campaign, 0)
+			if err != nil {
+				return err
+			}
+			v.Stats[c.Campaign.Campaign] = stats.CampaignNumbers
+		}
+	}
 	v.Pager = pager{got.PageNumbers, rowsPerPage, "/campaigns", values(map[string]string{"account": account,
 		"state": v.Query.State, "list": v.Query.ListID, "q": v.Query.Search})}
 	if slices.ContainsFunc(got.Campaigns, func(c api.CampaignInfo) bool {
@@ -61,19 +84,51 @@ func (u *UI) campaigns(w http.ResponseWriter, r *http.Request) error {
 
 type campaignView struct {
 	api.CampaignInfo
-	Stats  api.CampaignStats  // zero if it was never begun
-	Only   int                // the run that the numbers are of; 0: all together
-	Check  *api.CampaignCheck // nil: the visitor did not ask
+	Stats  api.CampaignStats      // zero if it was never started
+	Only   int                    // the run whose numbers are shown; 0 for all together
+	Check  *newsletter.Inspection // nil if it can't be sent now
+	Asked  bool                   // the check has asked the DNS and the links
 	Resend []resendChoice
 }
 
-// resendChoice is a group of people whom a campaign may be sent to again.
+// Left is Left of campaignsView.
+func (v campaignView) Left() string { return timeLeft(v.State, v.Stats.Rate, v.Now().Open()) }
+
+// ratio is a number of recipients with its share.
+type ratio struct {
+	Name  string
+	Count int
+	Share string // such as 12.5 %; "" if it has none
+}
+
+// Headline returns the five numbers that say how a campaign went.
+func (v campaignView) Headline() []ratio {
+	s, n := v.Stats, v.Now()
+	reached, name := s.Delivered, "delivered"
+	if reached == 0 {
+		reached, name = n.Sent, "sent"
+	}
+	return []ratio{share(name, reached, n.Total()-n.Open()), share("opened", s.Opened, n.Sent),
+		share("clicked", s.Clicked, n.Sent), share("bounced", n.Bounced, n.Sent+n.Bounced),
+		share("unsubscribed", s.Left, n.Sent)}
+}
+
+func share(name string, count, whole int) ratio {
+	r := ratio{Name: name, Count: count}
+	if whole > 0 {
+		r.Share = strconv.FormatFloat(100*float64(count)/float64(whole), 'f', 1, 64) + " %"
+	}
+	return r
+}
+
+// resendChoice is a group of people that a campaign can be sent to again.
 type resendChoice struct{ To, Words string }
 
-var resendChoices = []resendChoice{{"failed", "those it failed for"}, {"inDoubt", "those in doubt"},
-	{"notOpened", "those not known to have opened it"}, {"newcomers", "those who subscribed since"}}
+var resendChoices = []resendChoice{{"failed", "recipients whose email failed"},
+	{"inDoubt", "recipients in doubt"}, {"notOpened", "recipients who haven’t opened it"},
+	{"newcomers", "people who subscribed since then"}}
 
-// verbsOf are what the page of a campaign offers in a state, besides reading and copying it.
+// verbsOf are the actions that the page offers in each state. You can read and copy a campaign in all states.
 var verbsOf = map[string][]string{
 	api.CampaignDraft:     {"send", "edit", "try", "delete"},
 	api.CampaignScheduled: {"send", "edit", "try", "cancel", "delete"},
@@ -85,19 +140,19 @@ var verbsOf = map[string][]string{
 	api.CampaignFailed:    {"delete"},
 }
 
-// Can reports whether something can be done with the campaign now. One that was never begun has nobody to
-// send it to again or to count.
+// Can reports whether an action is possible now. A campaign that was never started has no recipients to count
+// or to send it to again.
 func (v campaignView) Can(verb string) bool {
 	return slices.Contains(verbsOf[v.State], verb) && (v.Run > 0 || verb != "resend" && verb != "recount")
 }
 
-// Undecided reports whether a winner can be chosen by hand.
+// Undecided reports whether you can still choose the winner.
 func (v campaignView) Undecided() bool {
 	return len(v.Stats.Variants) > 0 && v.Run == 1 && v.Stats.Winner == "" && api.CampaignUnderWay(v.State) &&
 		(v.Test == nil || v.Test.Share < 1)
 }
 
-// Offered returns the segments that can be made of its people, if it was begun.
+// Offered returns the segments that can be made from its recipients, if it was started.
 func (v campaignView) Offered() []offeredSegment {
 	if v.Run == 0 {
 		return nil
@@ -105,17 +160,17 @@ func (v campaignView) Offered() []offeredSegment {
 	return offeredSegments(v.ID())
 }
 
-// Live reports whether the numbers of the campaign may change by themselves.
+// Live reports whether the numbers of the campaign may change without a visit.
 func (v campaignView) Live() bool { return v.State != api.CampaignDraft }
 
 func (v campaignView) PublicPath() string {
 	return v.ArchiveURL[max(0, strings.LastIndex(v.ArchiveURL, "/archive/")):]
 }
 
-// ID returns the id of the campaign.
+// ID returns the campaign's ID.
 func (v campaignView) ID() string { return v.Campaign.Campaign }
 
-// Now returns the numbers of recipients by state: of the statistics, which are newer, if there are any.
+// Now returns the numbers of recipients by state. It prefers the statistics, which are newer.
 func (v campaignView) Now() api.CampaignStates {
 	if v.Stats.Campaign == "" {
 		return v.States
@@ -123,7 +178,7 @@ func (v campaignView) Now() api.CampaignStates {
 	return v.Stats.States
 }
 
-// Numbers returns the recipients of all states that have some.
+// Numbers returns the number of recipients of each state that isn't empty.
 func (v campaignView) Numbers() []stateCount {
 	s := v.Now()
 	all := []stateCount{{"waiting", s.Waiting}, {"sending", s.Sending}, {"deferred", s.Deferred},
@@ -137,12 +192,11 @@ type stateCount struct {
 	Count int
 }
 
-// Known returns what became known of the mail after it was sent.
+// Known returns what was reported about the emails, apart from the headline.
 func (v campaignView) Known() []stateCount {
 	s := v.Stats
-	all := []stateCount{{"delivered", s.Delivered}, {"opened", s.Opened}, {"opens in all", s.OpenedTotal},
-		{"opened by programs", s.OpenedBots}, {"clicked", s.Clicked}, {"clicks in all", s.ClickedTotal},
-		{"clicked by programs", s.ClickedBots}, {"complained", s.Complained}, {"left", s.Left}}
+	all := []stateCount{{"total opens", s.OpenedTotal}, {"opened by bots", s.OpenedBots},
+		{"total clicks", s.ClickedTotal}, {"clicked by bots", s.ClickedBots}, {"complained", s.Complained}}
 	return slices.DeleteFunc(all, func(c stateCount) bool { return c.Count == 0 })
 }
 
@@ -159,24 +213,32 @@ func (u *UI) campaign(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if r.URL.Query().Has("check") {
-		check, err := u.Campaigns.Check(r.Context(), boundTo(r), id)
-		if err != nil {
+	if v.Can("send") {
+		v.Asked = r.URL.Query().Has("check") || r.URL.Query().Get("part") == "check"
+		if v.Check, err = u.inspect(r, id, v.Asked); err != nil {
 			return err
 		}
-		v.Check = &check
 	}
 	return u.show(w, r, http.StatusOK, "campaign", info.Name, v)
 }
 
+// inspect checks a campaign. asks also asks the DNS and the links, which takes longer.
+func (u *UI) inspect(r *http.Request, id string, asks bool) (*newsletter.Inspection, error) {
+	found, err := u.Campaigns.Inspect(r.Context(), boundTo(r), id)
+	if err == nil && asks {
+		found.CampaignCheck, err = u.Campaigns.Check(r.Context(), boundTo(r), id)
+	}
+	return &found, err
+}
+
 func campaignPath(id string) string { return "/campaigns/" + url.PathEscape(id) }
 
-// sendCampaign begins a campaign, now or at a time.
+// sendCampaign starts a campaign, now or at a time.
 func (u *UI) sendCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	when, err := readMoment(r.PostForm.Get("at"))
 	if err != nil {
-		return undone(w, r, at, wrongField("at", "is not a date and time such as 2026-01-31T08:30"))
+		return undone(w, r, at, wrongField("at", "must be a date and time such as 2026-01-31T08:30"))
 	}
 	start := api.CampaignStart{Token: grantOf(r).QuotaID, TokenQuota: grantOf(r).Quota}
 	if !when.IsZero() {
@@ -186,13 +248,13 @@ func (u *UI) sendCampaign(w http.ResponseWriter, r *http.Request) error {
 	return u.ran(w, r, run, err)
 }
 
-// ran leads to the page of a campaign, and says in which state a verb left it.
+// ran redirects to the campaign's page and shows its new state.
 func (u *UI) ran(w http.ResponseWriter, r *http.Request, run api.CampaignRun, err error) error {
 	at := campaignPath(r.PathValue("id"))
-	return told(w, r, at, at, err, "The campaign is %s.", run.State)
+	return told(w, r, at, at, err, "The campaign is now %s.", run.State)
 }
 
-// simply runs a verb of campaigns that needs no more than their id.
+// simply returns a handler for an action that needs only the campaign's ID.
 func (u *UI) simply(verb func(context.Context, string, string) (api.CampaignRun, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		run, err := verb(r.Context(), boundTo(r), r.PathValue("id"))
@@ -216,7 +278,7 @@ func (u *UI) resendCampaign(w http.ResponseWriter, r *http.Request) error {
 	return u.ran(w, r, run, err)
 }
 
-// testCampaign mails a campaign to the addresses of a form, which are separated by commas or spaces.
+// testCampaign sends a campaign to the addresses of a form. Commas or spaces separate them.
 func (u *UI) testCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	tested, err := u.Campaigns.Test(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignTest{
@@ -233,12 +295,12 @@ func (u *UI) testCampaign(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if len(barred) > 0 {
-		return done(w, r, at, "Mailed, but not to %s: suppressed.", strings.Join(barred, ", "))
+		return done(w, r, at, "Test sent, except to suppressed addresses: %s.", strings.Join(barred, ", "))
 	}
-	return done(w, r, at, "%s on the way.", plural(len(tested.Sent), "mail is", "mails are"))
+	return done(w, r, at, "%s sent.", plural(len(tested.Sent), "test email", "test emails"))
 }
 
-// listed returns the words of a field.
+// listed splits a field at commas, semicolons and spaces.
 func listed(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || r <= ' ' })
 }
@@ -247,8 +309,8 @@ func (u *UI) settleCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	settled, err := u.Campaigns.Settle(r.Context(), boundTo(r), r.PathValue("id"),
 		api.CampaignSettle{All: true})
-	return told(w, r, at, at, err, "%s as sent now.",
-		plural(settled.Settled, "recipient counts", "recipients count"))
+	return told(w, r, at, at, err, "%s as sent.",
+		plural(settled.Settled, "recipient marked", "recipients marked"))
 }
 
 func (u *UI) recountCampaign(w http.ResponseWriter, r *http.Request) error {
@@ -258,12 +320,12 @@ func (u *UI) recountCampaign(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return undone(w, r, at, err)
 	case got.Changed:
-		return done(w, r, at, "A counter was wrong, and is right now.")
+		return done(w, r, at, "A counter was wrong. Postroom corrected it.")
 	}
-	return done(w, r, at, "The counters are right.")
+	return done(w, r, at, "The counters are correct.")
 }
 
-// archiveCampaign gives a campaign a public page, or takes it away.
+// archiveCampaign publishes a campaign as a web page, or removes the page.
 func (u *UI) archiveCampaign(w http.ResponseWriter, r *http.Request) error {
 	id, on := r.PathValue("id"), r.PostForm.Has("archive")
 	_, err := u.Campaigns.Update(r.Context(), boundTo(r), id, api.CampaignPatch{Archive: &on})
@@ -271,15 +333,15 @@ func (u *UI) archiveCampaign(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return undone(w, r, campaignPath(id), err)
 	case on:
-		return done(w, r, campaignPath(id), "It has a public page, once it was sent to a public list.")
+		return done(w, r, campaignPath(id), "The campaign gets a public page after it is sent to a public list.")
 	}
-	return done(w, r, campaignPath(id), "It has no public page.")
+	return done(w, r, campaignPath(id), "The campaign has no public page.")
 }
 
 func (u *UI) deleteCampaign(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Campaigns.Delete(r.Context(), boundTo(r), r.PathValue("id"))
 	return removed(w, r, campaignPath(r.PathValue("id")), "/campaigns", deleted, err,
-		"The campaign "+r.PathValue("id")+" was deleted.")
+		"Campaign "+r.PathValue("id")+" deleted.")
 }
 
 func (u *UI) copyCampaign(w http.ResponseWriter, r *http.Request) error {
@@ -289,5 +351,5 @@ func (u *UI) copyCampaign(w http.ResponseWriter, r *http.Request) error {
 		return undone(w, r, campaignPath(r.PathValue("id")), err)
 	}
 	noteMade(r, made)
-	return done(w, r, campaignPath(made.Campaign.Campaign), "This is the copy.")
+	return done(w, r, campaignPath(made.Campaign.Campaign), "Copy created. This is the draft.")
 }

@@ -74,14 +74,15 @@ func TestARefusedCampaignIsNotLost(t *testing.T) {
 	w := setup(t)
 	b := w.operator()
 	p := b.post("/campaigns", url.Values{"name": {"<i>Spring"}, "html": {"<p>long work</p>"}, "rate": {"fast"},
-		"params": {"[1]"}, "endAt": {"soon"}, "replyTo": {"nobody"}, "windowDays": {"tue"}, "keepLog": {"on"},
+
+		"render.params": {"[1]"}, "endAt": {"soon"}, "replyTo": {"nobody"}, "window.days": {"tue"}, "keepLog": {"on"},
 		"archive": {"on"}})
 	if p.status != http.StatusBadRequest {
 		t.Errorf("%d", p.status)
 	}
 	p.isSafe(t, "/campaigns")
 	p.eachFieldHasALabel(t, "/campaigns")
-	p.has(t, "rate must be a number", "params must be a JSON object", "endAt is not a date", "replyTo must be",
+	p.has(t, "must be a number", "must be a JSON object", "must be a date and time", "must be email addresses",
 		"<p>long work</p>", `value="fast"`, `value="tue" checked`, `name="keepLog" checked`,
 		`name="archive" checked`,
 		`value="<i>Spring"`)
@@ -96,7 +97,7 @@ func TestARefusedCampaignIsNotLost(t *testing.T) {
 	if p.status != http.StatusBadRequest {
 		t.Errorf("%d", p.status)
 	}
-	p.has(t, "Change Spring", "version must be a number", "xxx")
+	p.has(t, "Edit Spring", "version must be a number", "xxx")
 	viewer := w.person("vic", api.RoleViewer)
 	viewer.get("/campaigns/new").lacks(t, "Save")
 	for _, path := range []string{"/campaigns", "/campaigns/spring", "/campaigns/spring/send",
@@ -161,7 +162,7 @@ func TestACampaignOffersWhatItsStateAllows(t *testing.T) {
 		p.eachFieldHasALabel(t, state)
 		p.has(t, "Spring <i>", state+"</span>", "8 % <came> back")
 		if v.Run > 0 {
-			p.has(t, "1\u202f200</strong> waiting", `recipients?state=bounced"`, "12.3 mails a second",
+			p.has(t, "1\u202f200</strong> waiting", `recipients?state=bounced"`, "12.3 emails per second",
 				"x.example/<a>", "example.net", "4\u202f711", "4\u202f712", "run 2")
 		}
 		for verb, mark := range all {
@@ -176,7 +177,7 @@ func TestACampaignOffersWhatItsStateAllows(t *testing.T) {
 			t.Errorf("%s refreshes: %v", state, live)
 		}
 		part := w.view("/campaigns/spring?part=live", "campaign", v, false)
-		part.lacks(t, "<html", "Facts")
+		part.lacks(t, "<html", "Details")
 		w.view("/campaigns/spring", "campaign", v, true).lacks(t, `method="post" action="/campaigns`)
 	}
 }
@@ -185,7 +186,7 @@ func TestTheListOfCampaigns(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.view("/campaigns", "campaigns", campaignsView{States: campaignStates}, false).has(t,
-		"There is no campaign", "Write a campaign")
+		"No campaigns yet", "Write a campaign")
 	c := whole()
 	c.Campaign = "spring"
 	later := time.Now().Add(time.Hour)
@@ -197,7 +198,7 @@ func TestTheListOfCampaigns(t *testing.T) {
 		true)
 	p.isSafe(t, "/campaigns")
 	p.eachFieldHasALabel(t, "/campaigns")
-	p.has(t, "2 campaigns", `value="25" max="100"`, "25 of 100", "begins <time", "Clear",
+	p.has(t, "2 campaigns", `value="25" max="100"`, "25 of 100", "starts <time", "Clear",
 		`data-live="/campaigns?part=rows"`, `aria-current="page"`)
 	p.lacks(t, "Write a campaign")
 }
@@ -229,14 +230,14 @@ func TestThePreviewAndTheRecipientsOfACampaign(t *testing.T) {
 	p.isSafe(t, "recipients")
 	p.eachFieldHasALabel(t, "recipients")
 	p.has(t, "ann@example.com", "in doubt</span>", "<421>", "opened", "deleted", "Download as CSV",
-		`href="/campaigns/spring/recipients?cursor=c2&state=inDoubt" rel="next"`, "Further ones")
+		`href="/campaigns/spring/recipients?cursor=c2&state=inDoubt" rel="next"`, "More recipients")
 }
 
 // springForm is the form of a campaign to the list news.
 func springForm(more url.Values) url.Values {
 	f := url.Values{"name": {"Spring"}, "lists": {"news"}, "subject": {"Hello {{subscriber.email}}"},
 		"html":   {`<p>Hi</p><a href="{{rcpt.unsubscribeUrl}}">leave</a>`},
-		"events": {"ends"}, "format": {"html"}}
+		"events": {"ends"}, "render.format": {"html"}}
 	for name, values := range more {
 		f[name] = values
 	}
@@ -272,14 +273,14 @@ func TestACampaignThroughItsForms(t *testing.T) {
 	w.subscriber("default", "ann@example.net", "news")
 	b := w.operator()
 	b.submitForm("/campaigns", springForm(url.Values{"trackOpens": {"yes"}, "metadata": {`{"a":1}`},
-		"fromAddress": {"news@example.com"}, "params": {`{"b":2}`}, "fallbacks": {`{"c":3}`}})).has(t,
-		"The campaign Spring is a draft", "Send…")
+		"from.address": {"news@example.com"}, "render.params": {`{"b":2}`}, "fallbacks": {`{"c":3}`}})).has(t,
+		"Campaign Spring saved as a draft", "Send…")
 	if p := b.post("/campaigns",
 		springForm(url.Values{"campaign": {"new"}})); p.status != http.StatusBadRequest {
 		t.Errorf("the id of the form: %d", p.status)
 	}
 	b.get("/campaigns/spring/edit").has(t, `name="version" value="1"`, `value="news@example.com"`)
-	b.submitForm("/campaigns/spring", springForm(url.Values{"version": {"1"}})).has(t, "Changed.")
+	b.submitForm("/campaigns/spring", springForm(url.Values{"version": {"1"}})).has(t, "Campaign saved.")
 	if c := w.campaign("spring"); c.TrackOpens != nil || c.Metadata != nil || c.Fallbacks != nil ||
 		c.From != nil ||
 		c.Render == nil || c.Render.Format != "html" || c.Render.Params != nil || c.Version != 2 {
@@ -290,17 +291,17 @@ func TestACampaignThroughItsForms(t *testing.T) {
 	if stale.status != http.StatusConflict {
 		t.Errorf("of a stale form: %d", stale.status)
 	}
-	b.get("/campaigns/spring?check=1").has(t, "It can be sent, to up to 1 person")
-	b.submitForm("/campaigns/spring/test", url.Values{"to": {"me@example.com"}}).has(t, "1 mail is on the way")
-	b.submitForm("/campaigns/spring/send", nil).has(t, "The campaign is sending.", "Pause")
-	b.submitForm("/campaigns/spring/pause", nil).has(t, "The campaign is paused.", "Resume")
+	b.get("/campaigns/spring?check=1").has(t, "Ready to send to about 1 person")
+	b.submitForm("/campaigns/spring/test", url.Values{"to": {"me@example.com"}}).has(t, "1 test email sent")
+	b.submitForm("/campaigns/spring/send", nil).has(t, "The campaign is now sending.", "Pause")
+	b.submitForm("/campaigns/spring/pause", nil).has(t, "The campaign is now paused.", "Resume")
 	b.submitForm("/campaigns/spring", springForm(url.Values{"version": {"4"}, "subject": {"Changed"}})).has(t,
-		"Changed.")
+		"Campaign saved.")
 	if p := b.post("/campaigns/spring", springForm(url.Values{"version": {"6"}, "lists": {""}})); p.status !=
 		http.StatusConflict {
 		t.Errorf("the lists of a campaign that was begun: %d", p.status)
 	}
-	b.submitForm("/campaigns/spring/resume", nil).has(t, "The campaign is sending.")
+	b.submitForm("/campaigns/spring/resume", nil).has(t, "The campaign is now sending.")
 	w.sends()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -309,27 +310,66 @@ func TestACampaignThroughItsForms(t *testing.T) {
 			t.Fatalf("%+v", w.campaign("spring"))
 		}
 	}
-	b.get("/campaigns/spring").has(t, "1</strong> sent", "example.net", "Send again")
+	b.get("/campaigns/spring").has(t, "<dt>sent</dt><dd><strong>1</strong> 100.0 %", "example.net", "Send again")
 	b.get("/campaigns/spring/recipients?state=sent").has(t, "ann@example.net")
-	b.get("/campaigns/spring").has(t, "Make a public page")
+	b.get("/campaigns/spring").has(t, "Create public page")
 	b.submitForm("/campaigns/spring/archive", url.Values{"archive": {"on"}}).has(t,
-		"none of its lists is public</span></dd>", "No public page")
+		"none of its lists is public</span></dd>", "Remove public page")
 	_, err := w.audience.Lists.Update(t.Context(), "", "news", api.ListPatch{Public: new(true)})
 	w.must(err)
 	b.get("/campaigns/spring").has(t,
 		`<a href="/archive/news/spring">https://mail.example.com/archive/news/spring</a>`)
 	b.submitForm("/campaigns/spring/archive", nil).lacks(t, "/archive/news/spring</a>")
-	b.submitForm("/campaigns/spring/copy", nil).has(t, "This is the copy", "Copy of Spring", "draft</span>")
+	b.submitForm("/campaigns/spring/copy", nil).has(t, "Copy created.", "Copy of Spring", "draft</span>")
 	offered := offeredSegments("spring")[2]
 	p := b.get("/campaigns/spring")
 	p.isSafe(t, "/campaigns/spring")
-	p.has(t, "Make a segment of who",
+	p.has(t, "Create a segment of subscribers who",
 		`<a href="/segments?account=default&name=Did%20not%20open%20spring&rule=%7b%22and`)
 	b.submitForm("/segments", url.Values{"name": {offered.Name}, "segment": {"idle"},
 		"rule": {offered.Rule}}).has(t, "got campaign spring, and not (opened campaign spring)")
 	b.submitForm("/campaigns/spring/delete", nil).has(t, `class="flash bad"`, "is named by the segment idle")
-	b.submitForm("/segments/idle/delete", nil).has(t, "The segment idle was deleted")
-	b.submitForm("/campaigns/spring/delete", nil).has(t, "The campaign spring was deleted", "1 campaign")
+	b.submitForm("/segments/idle/delete", nil).has(t, "Segment idle deleted")
+	b.submitForm("/campaigns/spring/delete", nil).has(t, "Campaign spring deleted", "1 campaign")
+}
+
+// TestTheEditorOfACampaign offers what the account has, shows the email before it is saved, and inserts an
+// unsubscribe link. A fault is next to its field.
+func TestTheEditorOfACampaign(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.account("shop")
+	w.list("default", "news")
+	w.list("shop", "sale")
+	w.subscriber("default", "ann@example.net", "news")
+	b := w.operator()
+	p := b.get("/campaigns/new?list=news")
+	p.isSafe(t, "/campaigns/new")
+	p.eachFieldHasALabel(t, "/campaigns/new")
+	p.has(t, `name="lists" value="news" checked> The news <small>news · 1 subscriber</small>`,
+		`<option value="shop">`)
+	p.lacks(t, "The sale")
+	f := springForm(url.Values{"account": {"shop"}, "html": {"<body><p>Hi</p></body>"}, "text": {"Hi"}})
+	p = b.post("/campaigns/new/form", f)
+	p.has(t, "The sale", `value="sender@example.com"`, `value="news"`, "<p>Hi</p>")
+	f.Set("insert", "unsubscribe")
+	b.post("/campaigns/new/form", f).has(t, `{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>
+</body>`, "Unsubscribe: {{rcpt.unsubscribeUrl}}")
+	b.post("/campaigns", springForm(url.Values{"lists": {"news", "Autumn"}, "window.days": {"mon"},
+		"from.address": {"nobody"}})).has(t, `id="lists-wrong">there is no list "Autumn" in account default`,
+		`id="window.from-wrong"`, `id="from.address-wrong"`, `value="Autumn"`, "3 fields are wrong")
+
+	frame := b.post("/campaigns/new/try", springForm(nil))
+	frame.has(t, "Hello ann@example.net", "srcdoc=")
+	if got := frame.header.Get("Content-Security-Policy"); got != trialPolicy {
+		t.Errorf("the policy of the preview: %s", got)
+	}
+	b.post("/campaigns/new/try", springForm(url.Values{"subject": {"{{subscriber.attributes.seats}}"},
+		"render.missing": {"error"}})).has(t, "Missing for this subscriber", "Set a fallback")
+	b.post("/campaigns/new/try", springForm(url.Values{"html": {"{{#if"}})).has(t, `class="flash bad"`)
+	if p := w.person("vic", api.RoleViewer).post("/campaigns/new/form", f); p.status != http.StatusForbidden {
+		t.Errorf("the editor of a viewer: %d", p.status)
+	}
 }
 
 // TestThePreviewOfACampaignRunsNothing: its html is in a frame that may load and run nothing.
@@ -342,7 +382,7 @@ func TestThePreviewOfACampaignRunsNothing(t *testing.T) {
 		springForm(url.Values{"html": {"<script>alert(1)</script><p>Hi {{subscriber.email}}"}}))
 	p := b.get("/campaigns/spring/preview")
 	p.isSafe(t, "/campaigns/spring/preview")
-	p.has(t, "stand-in", `src="/campaigns/spring/preview/mail" sandbox`, "Hello reader@example.com")
+	p.has(t, "made-up reader", `src="/campaigns/spring/preview/mail" sandbox`, "Hello reader@example.com")
 	if got := p.header.Get("Content-Security-Policy"); got != policy+"; frame-src 'self'" ||
 		strings.Contains(p.body, "<script>alert") {
 		t.Errorf("the policy of the page: %s", got)
@@ -394,19 +434,20 @@ func TestVariantsOnThePageOfACampaign(t *testing.T) {
 	w.list("default", "news")
 	w.subscriber("default", "ann@example.net", "news")
 	b := w.operator()
-	b.submitForm("/campaigns", springForm(url.Values{"variants.0.variant": {"a"}, "variants.0.subject": {"<A>"},
-		"variants.1.variant": {"b"}, "variants.1.previewText": {"p"}, "testMetric": {"manual"},
-		"testShare": {"0.5"}}))
+	b.submitForm("/campaigns", springForm(url.Values{"variants[0].variant": {"a"},
+		"variants[0].subject": {"<A>"},
+		"variants[1].variant": {"b"}, "variants[1].previewText": {"p"}, "test.metric": {"manual"},
+		"test.share": {"0.5"}}))
 	edit := b.get("/campaigns/spring/edit")
 	edit.isSafe(t, "/campaigns/spring/edit")
 	edit.eachFieldHasALabel(t, "/campaigns/spring/edit")
 	edit.has(t, `value="<A>"`, "Variant 4", `value="0.5"`)
 	edit.lacks(t, "Variant 5")
 	b.get("/campaigns/spring/preview?variant=a").has(t, "<dd><A></dd>", `<option selected>a</option>`)
-	b.submitForm("/campaigns/spring/send", nil).has(t, "This one wins", "The others wait for the winner.")
+	b.submitForm("/campaigns/spring/send", nil).has(t, "Choose as winner", "Everyone else waits for the winner.")
 	p := b.submitForm("/campaigns/spring/winner", url.Values{"variant": {"b"}})
 	p.has(t, "The winner is <strong>b</strong>")
-	p.lacks(t, "This one wins")
+	p.lacks(t, "Choose as winner")
 	b.get("/campaigns/spring/recipients?variant=b").has(t, "No recipient matches.")
 	if p := b.get("/campaigns/spring/recipients?variant=x"); p.status != http.StatusBadRequest {
 		t.Errorf("of no variant: %d", p.status)

@@ -23,8 +23,8 @@ var digestModes = []string{"immediate", "hourly", "daily", "weekly", "monthly", 
 type cadenceView struct {
 	Form   formValues
 	Prefix string
-	Label  string // of the choice of a mode
-	None   string // what no mode means
+	Label  string // label of the mode
+	None   string // text of the choice without a mode
 }
 
 // Get returns the value of a field.
@@ -37,7 +37,7 @@ func (cadenceView) Modes() []string { return digestModes }
 
 func (cadenceView) Days() []string { return weekdays }
 
-// formValues is what a form has. After a refusal, it is what was filled in.
+// formValues are the values of a form. After a refusal they are the values that were typed.
 type formValues struct{ url.Values }
 
 // Is reports whether a field has a value, of perhaps several.
@@ -45,7 +45,7 @@ func (v formValues) Is(field, value string) bool {
 	return slices.Contains(v.Values[field], value)
 }
 
-// setCadence writes a preference into the fields of a form; nil: none.
+// setCadence writes a preference into the fields of a form. nil writes nothing.
 func setCadence(f url.Values, prefix string, p *api.DigestPreference) {
 	if p == nil {
 		return
@@ -81,7 +81,7 @@ var (
 	quietForm = regexp.MustCompile(`^(?:([a-z, ]+) )?(\d{1,2}:\d{2})-(\d{1,2}:\d{2})$`)
 )
 
-// cadenceReader reads preferences of a form, and collects what can't be read.
+// cadenceReader reads preferences from a form, and collects the fields that it can't read.
 type cadenceReader struct {
 	form  url.Values
 	wrong fault.Fields
@@ -130,7 +130,7 @@ func (c *cadenceReader) number(text, at string) *int {
 	return &n
 }
 
-// clock reads a time of the day; empty: that of the settings.
+// clock reads a time of day. An empty one stays that of the settings.
 func (c *cadenceReader) clock(p *api.DigestPreference, text, at string) {
 	if text == "" {
 		return

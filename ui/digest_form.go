@@ -11,15 +11,15 @@ import (
 	"github.com/postroom/postroom/digest"
 )
 
-// mostRows bounds the rows of the form of a recipient: 32 categories, all others, and a new one.
+// mostRows bounds the rows of a recipient's form: 32 categories, all others, and a new one.
 const mostRows = 100
 
 // digestCategoryRow is the fields of a category in the form of a recipient.
 type digestCategoryRow struct {
 	cadenceView
-	Category string // empty: the reader of the page names a new one
+	Category string // empty for a row where a new category is typed
 	Title    string
-	Used     string // what is used now, in words; empty: a new one
+	Used     string // the schedule in use; empty for a new row
 	Required bool   // it can't be off
 }
 
@@ -41,7 +41,7 @@ func recipientValues(one api.DigestRecipient, reader digest.Reader) url.Values {
 	return f
 }
 
-// categoryRows returns the rows of a form: one for each category that it names, and one for a new one.
+// categoryRows returns a row for each category in the form, and one for a new category.
 func categoryRows(f url.Values, reader digest.Reader) []digestCategoryRow {
 	known := map[string]digest.Choice{}
 	for _, choice := range reader.Choices {
@@ -63,8 +63,8 @@ func categoryRows(f url.Values, reader digest.Reader) []digestCategoryRow {
 	return rows
 }
 
-// readRecipient returns the change of a form. Its error has all that can't be read; the rest is for package
-// digest.
+// readRecipient returns the change in a form. Its error names the fields that it can't read; package digest
+// checks the others.
 func readRecipient(f url.Values) (api.DigestRecipientRequest, error) {
 	in := cadenceReader{form: f}
 	text := func(name string) *string { return new(strings.TrimSpace(f.Get(name))) }
@@ -77,7 +77,7 @@ func readRecipient(f url.Values) (api.DigestRecipientRequest, error) {
 		switch {
 		case category == "" && p == nil:
 		case category == "":
-			in.wrong.Add("category", "is missing: of which is the preference?")
+			in.wrong.Add("category", "is required for a schedule")
 		case twice:
 			in.wrong.Add("preferences."+category, "is there twice")
 		default:
@@ -88,7 +88,7 @@ func readRecipient(f url.Values) (api.DigestRecipientRequest, error) {
 	req.Quiet = &quiet
 	paused, err := readMoment(f.Get("pausedUntil"))
 	if err != nil || paused.Year() > 9999 {
-		in.wrong.Add("pausedUntil", "is not a date and time such as 2026-01-31T08:30")
+		in.wrong.Add("pausedUntil", "must be a date and time such as 2026-01-31T08:30")
 		paused = time.Time{}
 	}
 	req.PausedUntil = &paused

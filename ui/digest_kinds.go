@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -13,21 +15,21 @@ import (
 )
 
 type digestKindsView struct {
-	Account string // whose; empty: of all
-	Trouble string // why there are none; empty: they were read
+	Account string // whose; empty for all
+	Trouble string // why there are none; empty if they were read
 	Kinds   []digestKindRow
 	Pager   pager
 }
 
 type digestKindRow struct {
 	api.DigestKindInfo
-	Words string // when it is mailed; empty: as the settings say
+	Words string // its default schedule; empty if the settings decide
 }
 
 // At returns the path of its page.
-func (v digestKindRow) At() string { return digestPath("kinds", v.Account, v.Category) }
+func (v digestKindRow) At() string { return digestPath("categories", v.Account, v.Category) }
 
-// Titles returns what readers call it, in the order of the languages.
+// Titles returns its titles, ordered by language.
 func (v digestKindRow) Titles() []pair {
 	var all []pair
 	for _, tag := range slices.Sorted(maps.Keys(v.Title)) {
@@ -49,9 +51,9 @@ func (u *UI) kinds(w http.ResponseWriter, r *http.Request) error {
 	for _, kind := range got.Kinds {
 		v.Kinds = append(v.Kinds, u.kindRow(kind))
 	}
-	v.Pager = pager{got.PageNumbers, rowsPerPage, "/digests/kinds",
+	v.Pager = pager{got.PageNumbers, rowsPerPage, "/digests/categories",
 		values(map[string]string{"account": account})}
-	return u.show(w, r, status, "digestkinds", "Kinds of digests", v)
+	return u.show(w, r, status, "digestkinds", "Categories of digests", v)
 }
 
 func (u *UI) kindRow(kind api.DigestKindInfo) digestKindRow {
@@ -64,23 +66,50 @@ func (u *UI) kindRow(kind api.DigestKindInfo) digestKindRow {
 
 type digestKindView struct {
 	formValues
-	Kind    *digestKindRow // nil: a new one
-	Trouble string         // why it was refused; empty: it was not
+	Kind    *digestKindRow // nil for a new one
+	Trouble string         // why it was refused; empty if it wasn’t
+}
+
+// mostTitles bounds the languages of a form.
+const mostTitles = 50
+
+// titleField returns the name of a field of a title.
+func titleField(i int, name string) string { return fmt.Sprintf("title.%d.%s", i, name) }
+
+// titleRow is the title of a category in one language.
+type titleRow struct {
+	Number         int
+	Language, Text string
+}
+
+// Field returns the name of one of its fields.
+func (r titleRow) Field(name string) string { return titleField(r.Number-1, name) }
+
+// TitleRows returns the titles that the form has, and two empty ones.
+func (v digestKindView) TitleRows() (rows []titleRow) {
+	for i, free := 0, 0; i < mostTitles && free < 2; i++ {
+		row := titleRow{i + 1, v.Get(titleField(i, "language")), v.Get(titleField(i, "text"))}
+		if row.Text == "" {
+			free++
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // Cadence returns the fields of its preference.
 func (v digestKindView) Cadence() cadenceView {
 	return cadenceView{Form: v.formValues, Prefix: "preference.",
-		Label: "Readers without a preference of their own", None: "as the settings say"}
+		Label: "Default schedule", None: "as in the settings"}
 }
 
-// showKindForm answers with the form of a kind; nil: of a new one.
+// showKindForm answers with the form of a category; nil is a new one.
 func (u *UI) showKindForm(w http.ResponseWriter, r *http.Request, kind *api.DigestKindInfo,
 	f url.Values, refused error) error {
-	v, title := digestKindView{formValues: formValues{f}}, "New kind"
+	v, title := digestKindView{formValues: formValues{f}}, "New category"
 	if kind != nil {
 		row := u.kindRow(*kind)
-		v.Kind, title = &row, "Kind "+kind.Category
+		v.Kind, title = &row, "Category "+kind.Category
 	}
 	status, words, err := formTrouble(r, refused)
 	if err != nil {
@@ -90,8 +119,8 @@ func (u *UI) showKindForm(w http.ResponseWriter, r *http.Request, kind *api.Dige
 	return u.show(w, r, status, "digestkind", title, v)
 }
 
-// formTrouble returns with which status and words a form is shown again; nil: it was not refused. Errors that
-// are no refusals are returned.
+// formTrouble returns the status and the message for a form that was refused. It returns errors that aren’t
+// refusals.
 func formTrouble(r *http.Request, refused error) (status int, words string, _ error) {
 	if refused == nil {
 		return http.StatusOK, "", nil
@@ -120,12 +149,12 @@ func (u *UI) kind(w http.ResponseWriter, r *http.Request) error {
 }
 
 func kindValues(k api.DigestKindInfo) url.Values {
-	var titles []string
-	for _, tag := range slices.Sorted(maps.Keys(k.Title)) {
-		titles = append(titles, tag+"="+k.Title[tag])
-	}
 	f := values(map[string]string{"category": k.Category, "account": k.Account, "template": k.Template,
-		"lane": string(k.Lane), "titles": strings.Join(titles, "\n"), "version": strconv.Itoa(k.Version)})
+		"lane": string(k.Lane), "version": strconv.Itoa(k.Version)})
+	for i, tag := range slices.Sorted(maps.Keys(k.Title)) {
+		f.Set(titleField(i, "language"), tag)
+		f.Set(titleField(i, "text"), k.Title[tag])
+	}
 	if k.Required {
 		f.Set("required", "on")
 	}
@@ -133,22 +162,21 @@ func kindValues(k api.DigestKindInfo) url.Values {
 	return f
 }
 
-// readKind returns the kind of a form. Its error has all that can't be read; the rest is for package digest.
+// readKind returns the category settings of a form. Its error names the fields that it can't read; package
+// digest checks the others.
 func readKind(f url.Values) (api.DigestKind, error) {
 	in := cadenceReader{form: f}
 	k := api.DigestKind{Category: strings.TrimSpace(f.Get("category")), Title: map[string]string{},
 		Required: f.Has("required"), Template: strings.TrimSpace(f.Get("template")),
 		Lane: api.Lane(f.Get("lane")), Preference: in.read("preference.", "preference")}
-	for line := range strings.Lines(f.Get("titles")) {
-		if line = strings.TrimSpace(line); line == "" {
+	for i := range mostTitles {
+		tag := strings.TrimSpace(f.Get(titleField(i, "language")))
+		title := strings.TrimSpace(f.Get(titleField(i, "text")))
+		if title == "" {
 			continue
 		}
-		tag, title, ok := strings.Cut(line, "=")
-		tag, title = strings.TrimSpace(tag), strings.TrimSpace(title)
-		switch {
-		case !ok:
-			in.wrong.Add("title", "must have lines such as en=Comments")
-		case k.Title[tag] != "":
+		tag = cmp.Or(tag, "en")
+		if k.Title[tag] != "" {
 			in.wrong.Add("title."+tag, "is there twice")
 		}
 		k.Title[tag] = title
@@ -166,8 +194,8 @@ func (u *UI) createKind(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.showKindForm(w, r, nil, r.PostForm, err)
 	}
-	return done(w, r, address("/digests/kinds", values(map[string]string{"account": made.Account})),
-		"The kind %s was added.", made.Category)
+	return done(w, r, address("/digests/categories", values(map[string]string{"account": made.Account})),
+		"Category %s added.", made.Category)
 }
 
 func (u *UI) changeKind(w http.ResponseWriter, r *http.Request) error {
@@ -189,7 +217,7 @@ func (u *UI) changeKind(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.showKindForm(w, r, &old, r.PostForm, err)
 	}
-	return done(w, r, digestPath("kinds", old.Account, category), "Changed.")
+	return done(w, r, digestPath("categories", old.Account, category), "Category saved.")
 }
 
 func (u *UI) deleteKind(w http.ResponseWriter, r *http.Request) error {
@@ -197,6 +225,6 @@ func (u *UI) deleteKind(w http.ResponseWriter, r *http.Request) error {
 	if err := u.Digests.Kinds.Delete(r.Context(), boundTo(r), of, category); err != nil {
 		return err
 	}
-	return done(w, r, address("/digests/kinds", values(map[string]string{"account": of.Account})),
-		"The kind %s was deleted. Its events stay.", category)
+	return done(w, r, address("/digests/categories", values(map[string]string{"account": of.Account})),
+		"The settings of category %s were deleted. Its events stay.", category)
 }

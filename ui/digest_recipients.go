@@ -58,15 +58,15 @@ func (u *UI) digestRecipients(w http.ResponseWriter, r *http.Request) error {
 type digestRecipientView struct {
 	digestRecipientRow
 	formValues
-	Rows    []digestCategoryRow // of the form
-	Trouble string              // why it was refused; empty: it was not
-	Choices []digest.Choice     // what is used, by category
+	Rows    []digestCategoryRow // form rows
+	Trouble string              // why it was refused; empty if it wasn’t
+	Choices []digest.Choice     // schedules in use, by category
 	Groups  []waitingGroup
-	Older   int // events that wait and are not in Groups
+	Older   int // pending events that Groups lacks
 	Runs    []api.DigestRun
 }
 
-// waitingGroup is the events about one thing that wait.
+// waitingGroup is the pending events about one thing.
 type waitingGroup struct {
 	Category, Title, URL string
 	About                string // type and id of the thing
@@ -76,10 +76,10 @@ type waitingGroup struct {
 	Actors               []string // at most three, newest first
 }
 
-// groupsShown is how many groups the page of a recipient shows. The API has all.
+// groupsShown is how many groups a recipient's page shows. The API returns all.
 const groupsShown = 100
 
-// waitingGroups groups events by what they are about, the newest first.
+// waitingGroups groups events by the thing that they are about, newest first.
 func waitingGroups(events []api.DigestWaitingEvent) []waitingGroup {
 	type thing struct{ category, kind, id string }
 	byThing := map[thing]*waitingGroup{}
@@ -156,7 +156,7 @@ func (u *UI) showRecipient(w http.ResponseWriter, r *http.Request, one api.Diges
 	return u.show(w, r, status, "digestrecipient", cmp.Or(one.Name, one.Email, one.Recipient), v)
 }
 
-// Live returns the URL of what changes by itself, for the script.
+// Live returns the URL of the part that the script refreshes.
 func (v digestRecipientView) Live() string { return v.At() + "?part=live" }
 
 // AllRuns returns the URL of the runs of the recipient.
@@ -177,7 +177,8 @@ func (u *UI) changeRecipient(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.showRecipient(w, r, one, reader, r.PostForm, err)
 	}
-	return done(w, r, digestPath("recipients", one.Account, one.Recipient), "Changed. What waits follows it.")
+	return done(w, r, digestPath("recipients", one.Account, one.Recipient),
+		"Recipient saved. Pending events follow the new settings.")
 }
 
 func (u *UI) sendNow(w http.ResponseWriter, r *http.Request) error {
@@ -190,9 +191,9 @@ func (u *UI) sendNow(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return undone(w, r, at, err)
 	case sent.State == api.DigestSkipped:
-		return done(w, r, at, "Nothing is sent: %s.", runReason(sent.Reason))
+		return done(w, r, at, "Nothing was sent: %s.", runReason(sent.Reason))
 	}
-	return done(w, r, "/digests/runs/"+url.PathEscape(sent.Run), "What waited is in this run.")
+	return done(w, r, "/digests/runs/"+url.PathEscape(sent.Run), "This run contains the pending events.")
 }
 
 func (u *UI) deleteRecipient(w http.ResponseWriter, r *http.Request) error {
@@ -201,7 +202,7 @@ func (u *UI) deleteRecipient(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return done(w, r, address("/digests/recipients", values(map[string]string{"account": of.Account})),
-		"The recipient was deleted, with what waited and its runs.")
+		"Recipient deleted, with pending events and runs.")
 }
 
 // eraseRecipient begins to erase the person with the address of a recipient, in the account alone.

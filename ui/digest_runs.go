@@ -19,7 +19,7 @@ type digestRunsView struct {
 	Trouble string // why there are none; empty: they were read
 	Runs    []api.DigestRun
 	cursorPager
-	Part string // URL of the rows, for the script; empty: nothing changes by itself
+	Part string // URL of the rows, for the script; empty: nothing changes
 }
 
 // Any reports whether there is a filter.
@@ -84,7 +84,7 @@ func (u *UI) digestRuns(w http.ResponseWriter, r *http.Request) error {
 
 type digestRunView struct{ api.DigestRun }
 
-// Live reports whether the run may change by itself.
+// Live reports whether the run may change without a visit.
 func (v digestRunView) Live() bool {
 	return v.State == api.DigestPending || v.State == api.DigestProcessing || v.State == api.DigestSubmitted
 }
@@ -112,15 +112,16 @@ func (u *UI) retryRun(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return undone(w, r, at, err)
 	}
-	return done(w, r, at, "The run is tried again.")
+	return done(w, r, at, "Run restarted.")
 }
 
-// runReason returns why a run was skipped or failed, as a part of a sentence.
+// runReason returns why a run was skipped or failed, as part of a sentence.
 func runReason(reason string) string {
 	words := map[string]string{
-		"empty": "nothing waits", "off": "the recipient turned it off", "suppressed": "the address is suppressed",
-		"left": "the recipient left", "erased": "the person was erased", "address": "there is no address",
-		"template": "the template fails", "cancelled": "its mail was cancelled",
+		"empty": "no events are pending", "off": "the recipient turned it off",
+		"suppressed": "the address is suppressed",
+		"left":       "the recipient unsubscribed", "erased": "the person was erased", "address": "there is no address",
+		"template": "the template failed", "cancelled": "its message was cancelled",
 	}[reason]
 	return cmp.Or(words, reason)
 }

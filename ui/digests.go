@@ -15,10 +15,10 @@ import (
 )
 
 type digestsView struct {
-	Account  string // whose runs; empty: default
+	Account  string // whose runs; empty for default
 	Paused   bool
-	State    *digest.State // of the instance; nil for callers who are bound to an account
-	Trouble  string        // why there are no runs; empty: they were read
+	State    *digest.State // the instance's; nil for callers who are bound to an account
+	Trouble  string        // why there are no runs; empty if they were read
 	Failed   []api.DigestRun
 	Newest   []api.DigestRun
 	Live     string // URL of the numbers, for the script
@@ -53,7 +53,7 @@ func (u *UI) digestOverview(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, status, "digests", "Digests", v)
 }
 
-// overviewRuns fills in the newest runs of the account of an overview.
+// overviewRuns fills in the account's newest runs.
 func (u *UI) overviewRuns(ctx context.Context, bound string, v *digestsView) error {
 	for state, into := range map[string]*[]api.DigestRun{api.DigestFailed: &v.Failed, "": &v.Newest} {
 		page, err := u.Digests.Runs.List(ctx, bound, api.DigestRunQuery{Account: v.Account, State: state,
@@ -66,9 +66,8 @@ func (u *UI) overviewRuns(ctx context.Context, bound string, v *digestsView) err
 	return nil
 }
 
-// troubleOf returns with which status and words a page shows why its filter was refused. byDefault: the
-// caller named no account, so that it is no fault if there is none of the name default. Other errors are
-// returned.
+// troubleOf returns the status and the message of a page whose filter was refused. With byDefault the caller
+// named no account, so a missing account "default" isn't an error. It returns other errors.
 func troubleOf(err error, byDefault bool) (status int, words string, _ error) {
 	switch {
 	case fault.Is(err, fault.NotFound) && byDefault:
@@ -86,7 +85,7 @@ func digestPath(what, account, id string) string {
 	return "/digests/" + what + "/" + url.PathEscape(account) + "/" + url.PathEscape(id)
 }
 
-// digestOf returns of which account and id the path of a page is.
+// digestOf returns the account and the ID in the path of a page.
 func digestOf(r *http.Request) (api.DigestAccount, string) {
 	return api.DigestAccount{Account: r.PathValue("account")}, r.PathValue("id")
 }

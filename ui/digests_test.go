@@ -97,15 +97,16 @@ func TestKindsOfDigests(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/digests/kinds").has(t, "There is no kind", `href="/digests/kinds/new"`)
-	form := url.Values{"category": {"a/b & c"}, "titles": {"en=<i>Comments\r\nde=Kommentare\r\n"},
+	b.get("/digests/categories").has(t, "No category settings yet", `href="/digests/categories/new"`)
+	form := url.Values{"category": {"a/b & c"}, "title.0.text": {"<i>Comments"},
+		"title.1.language": {"de"}, "title.1.text": {"Kommentare"},
 		"required": {"on"},
 		"lane":     {"transactional"}, "preference.mode": {"weekly"}, "preference.weekdays": {"mon", "fri"},
 		"preference.at": {"17:00"}, "preference.cron": {"is not asked for"}}
-	p := b.submitForm("/digests/kinds", form)
-	p.isSafe(t, "/digests/kinds")
-	at := "/digests/kinds/default/a%2Fb%20&%20c"
-	p.has(t, "The kind a/b & c was added", "<i>Comments", "Kommentare", "every Monday and Friday at 17:00",
+	p := b.submitForm("/digests/categories", form)
+	p.isSafe(t, "/digests/categories")
+	at := "/digests/categories/default/a%2Fb%20&%20c"
+	p.has(t, "Category a/b & c added", "<i>Comments", "Kommentare", "every Monday and Friday at 17:00",
 		"no</td>", "transactional", `href="`+at+`"`)
 	want := api.DigestKind{Category: "a/b & c", Account: "default", Required: true, Lane: api.Transactional,
 		Title: map[string]string{"en": "<i>Comments", "de": "Kommentare"}, Preference: &api.DigestPreference{
@@ -125,19 +126,20 @@ func TestKindsOfDigests(t *testing.T) {
 	p = b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, "de=Kommentare\nen=<i>Comments", `value="17:00"`, `value="fri" checked`, `name="required" checked`,
-		"<option selected>weekly", "<option selected>transactional", "Delete the kind a/b & c")
-	b.submitForm(at, url.Values{"version": {"1"}, "titles": {"en=Posts"}}).has(t, "Changed.",
-		"as the settings say", "may turn it off", "Posts")
+	p.has(t, `value="Kommentare"`, `value="<i>Comments"`, `value="17:00"`, `value="fri" checked`,
+		`name="required" checked`,
+		"<option selected>weekly", "<option selected>transactional", "Delete the settings of category a/b & c")
+	b.submitForm(at, url.Values{"version": {"1"}, "title.0.text": {"Posts"}}).has(t, "Category saved.",
+		"as in the settings", "can turn it off", "Posts")
 	want = api.DigestKind{Category: "a/b & c", Account: "default", Title: map[string]string{"en": "Posts"}}
 	if diff := cmp.Diff(want, get().DigestKind); diff != "" {
 		t.Errorf("what the form no longer has is removed (-want +got):\n%s", diff)
 	}
-	if p = b.post(at, url.Values{"version": {"1"}, "titles": {"en=Old"}}); p.status != http.StatusConflict {
+	if p = b.post(at, url.Values{"version": {"1"}, "title.0.text": {"Old"}}); p.status != http.StatusConflict {
 		t.Errorf("a change of an old version: %d", p.status)
 	}
-	p.has(t, "is at version 2 now, not 1", "en=Old")
-	b.submitForm(at+"/delete", nil).has(t, "was deleted", "There is no kind")
+	p.has(t, "is at version 2 now, not 1", `value="Old"`)
+	b.submitForm(at+"/delete", nil).has(t, "were deleted", "No category settings yet")
 	if p := b.post(at+"/delete", nil); p.status != http.StatusNotFound {
 		t.Errorf("deleted twice: %d", p.status)
 	}
@@ -151,15 +153,17 @@ func TestARefusedKindIsNotLost(t *testing.T) {
 		form url.Values
 		says []string
 	}{
-		"what can't be read": {url.Values{"category": {"<i>c"}, "titles": {"Comments"},
+		"what can't be read": {url.Values{"category": {"<i>c"}, "title.0.text": {"Comments"},
 			"preference.mode": {"daily"},
 			"preference.at":   {"noon"}}, []string{"preference.at must be a time such as 08:30",
-			"title must have lines such as en=Comments", `value="<i>c"`, `value="noon"`, ">Comments</textarea>"}},
-		"a title twice": {url.Values{"category": {"c"}, "titles": {"en=A\nen=B"}},
+			`value="<i>c"`, `value="noon"`, `value="Comments"`}},
+		"a title twice": {url.Values{"category": {"c"}, "title.0.text": {"A"}, "title.1.language": {"en"},
+			"title.1.text": {"B"}},
 			[]string{"title.en is there twice"}},
 		"no times": {url.Values{"category": {"c"}, "preference.mode": {"custom"},
 			"preference.times": {"at dawn"}}, []string{"preference.times must be times of the week", "at dawn"}},
-		"values": {url.Values{"category": {"*"}, "titles": {"xxxxxxxxxx=A"}, "lane": {"fast"},
+		"values": {url.Values{"category": {"*"}, "title.0.language": {"xxxxxxxxxx"},
+			"title.0.text": {"A"}, "lane": {"fast"},
 			"preference.mode": {"monthly"}, "preference.day": {"32"}, "template": {"none"}}, []string{
 			"category can’t be", "title.xxxxxxxxxx is of no language", "lane must be", "preference.day must be",
 			`value="32"`}},
@@ -172,18 +176,18 @@ func TestARefusedKindIsNotLost(t *testing.T) {
 		"day 0": {url.Values{"category": {"c"}, "preference.mode": {"monthly"}, "preference.day": {"0"}},
 			[]string{"preference.day must be a day from 1 to 31"}},
 	} {
-		p := b.post("/digests/kinds", tt.form)
+		p := b.post("/digests/categories", tt.form)
 		if p.status != http.StatusBadRequest {
 			t.Errorf("%s: %d", name, p.status)
 		}
-		p.isSafe(t, "/digests/kinds")
+		p.isSafe(t, "/digests/categories")
 		for _, word := range tt.says {
 			if !strings.Contains(strings.ReplaceAll(p.text(), "can't", "can’t"), word) {
 				t.Errorf("%s: the page does not say %q:\n%s", name, word, p.body)
 			}
 		}
 	}
-	b.get("/digests/kinds").has(t, "There is no kind")
+	b.get("/digests/categories").has(t, "No category settings yet")
 }
 
 // TestRecipientOfDigests: what waits, when it is mailed, and the form that changes it.
@@ -215,10 +219,10 @@ func TestRecipientOfDigests(t *testing.T) {
 	p = b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, "4 events wait", "My <b>holidays", "post 7", "Ben, <i>Cleo", "urgent", "Comments <i>",
-		"can’t be off",
+	p.has(t, "4 pending events", "My <b>holidays", "post 7", "Ben, <i>Cleo", "urgent", "Comments <i>",
+		"can’t be turned off",
 		"every hour at minute 0", "every day at 08:00", "by default", "all others", "Send now", at+"/preview")
-	times := regexp.MustCompile(`(?s)<h2>When it is mailed.*?</table>`).FindString(p.body)
+	times := regexp.MustCompile(`(?s)<h2>Schedule.*?</table>`).FindString(p.body)
 	if n := strings.Count(times, "<time"); n != 9 {
 		t.Errorf("%d times of three categories:\n%s", n, times)
 	}
@@ -229,7 +233,7 @@ func TestRecipientOfDigests(t *testing.T) {
 		"c.1.category": {"follow"}, "c.2.category": {"*"}, "c.2.mode": {"off"}, "c.3.category": {"like"},
 		"c.3.mode": {"custom"}, "c.3.times": {"mon 08:30, fri 16:00"}}
 	p = b.submitForm(at, form)
-	p.has(t, "Changed.", "ann@example.org", "every Monday at 08:30", "chosen by the reader",
+	p.has(t, "Recipient saved.", "ann@example.org", "every Monday at 08:30", "chosen by the reader",
 		"every Monday at 08:30 and Friday at 16:00", "never", "22:00 to 07:00", "from fri, sat on", "until <time",
 		`value="2090-01-31T08:30"`, "22:00-07:00\nfri,sat 20:00-09:00")
 	one, err := w.digests.Get(t.Context(), "", api.DigestAccount{}, "u/1 <i>")
@@ -255,7 +259,7 @@ func TestRecipientOfDigests(t *testing.T) {
 			t.Errorf("the audit log: %+v", e)
 		}
 	}
-	b.submitForm(at+"/delete", nil).has(t, "was deleted", "u2")
+	b.submitForm(at+"/delete", nil).has(t, "Recipient deleted", "u2")
 	b.submitForm("/digests/recipients/default/u2/erase", nil).has(t, `class="flash bad"`) // it has no address
 }
 
@@ -307,7 +311,7 @@ func TestPreviewOfADigest(t *testing.T) {
 		Title: "My <b>holidays", Actor: &api.DigestActor{ID: "b", Name: "Ben"}})
 	p := b.get(at + "/preview")
 	p.isSafe(t, at+"/preview")
-	p.has(t, "The next mail is due", "Ben: My <b>holidays", `src="`+at+`/preview/mail" sandbox`,
+	p.has(t, "The next email is due", "Ben: My <b>holidays", `src="`+at+`/preview/mail" sandbox`,
 		"Comment: My <b>holidays – Ben")
 	frame := b.get(at + "/preview/mail")
 	policy := frame.header.Get("Content-Security-Policy")
@@ -319,8 +323,8 @@ func TestPreviewOfADigest(t *testing.T) {
 	}
 	b.submitForm(at+"/send", nil)
 	w.work()
-	b.get(at+"/preview").has(t, "Nothing waits, so no mail is due")
-	b.submitForm(at+"/send", nil).has(t, "Nothing is sent: nothing waits.")
+	b.get(at+"/preview").has(t, "No events are pending, so no email is due")
+	b.submitForm(at+"/send", nil).has(t, "Nothing was sent: no events are pending.")
 }
 
 // TestRunsOfDigests: a mail that was asked for is a run, which leads to its message and back.
@@ -328,10 +332,11 @@ func TestRunsOfDigests(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/digests/runs").has(t, "There is no run")
+	b.get("/digests/runs").has(t, "No runs yet")
 	w.notify("", api.DigestEvent{Recipient: "u1", Email: "ann@example.com", Category: "comment", EntityID: "7",
 		Title: "My <b>holidays", Actor: &api.DigestActor{ID: "b", Name: "<i>Ben"}})
-	b.submitForm("/digests/recipients/default/u1/send", nil).has(t, "What waited is in this run", "data-live=")
+	b.submitForm("/digests/recipients/default/u1/send", nil).has(t,
+		"This run contains the pending events", "data-live=")
 	w.work()
 	run := w.newestRun("", "u1")
 	at := "/digests/runs/" + run.Run
@@ -351,9 +356,9 @@ func TestRunsOfDigests(t *testing.T) {
 	for _, other := range []string{"?recipient=u2", "?state=failed", "?before=2020-01-01T00:00"} {
 		b.get("/digests/runs"+other).has(t, "No run matches")
 	}
-	b.get("/digests/recipients/default/u1").has(t, "Nothing waits", at,
+	b.get("/digests/recipients/default/u1").has(t, "No pending events", at,
 		"/digests/runs?account=default&recipient=u1")
-	b.get("/digests").has(t, "1 schedule", "nothing is late", at, "Pause digests")
+	b.get("/digests").has(t, "1 schedule", "on time", at, "Pause digests")
 	b.get("/digests?part=live").lacks(t, "<html")
 }
 
@@ -373,7 +378,7 @@ func TestAFailedRunIsRunAgain(t *testing.T) {
 	b.get("/digests").has(t, "Runs that failed last", at)
 	w.person("vic", api.RoleViewer).get(at).lacks(t, "Run again")
 	w.refusal = nil
-	b.submitForm(at+"/retry", nil).has(t, "The run is tried again.")
+	b.submitForm(at+"/retry", nil).has(t, "Run restarted.")
 	w.work()
 	if run := w.newestRun("", "u1"); run.State != api.DigestSubmitted {
 		t.Errorf("%+v", run)
@@ -425,8 +430,8 @@ func TestWrongFiltersOfDigestsAreNamed(t *testing.T) {
 		"/digests/runs/%3Ci%3E":                             {"Nothing here"},
 		"/digests/recipients/default/none":                  {"Nothing here"},
 		"/digests/recipients/default/none/preview":          {"Nothing here"},
-		"/digests/kinds/default/none":                       {"Nothing here"},
-		"/digests/kinds/nobody/none":                        {"Nothing here"},
+		"/digests/categories/default/none":                  {"Nothing here"},
+		"/digests/categories/nobody/none":                   {"Nothing here"},
 		"/digests/recipients?q=" + strings.Repeat("x", 300): {"No recipient matches"},
 	} {
 		p := b.get(path)
@@ -454,13 +459,13 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 	w.work()
 	run := w.newestRun("acme", "u1")
 	w.notify("acme", api.DigestEvent{Recipient: "u1", Category: "acme", EntityID: "acme-8"})
-	at, kind := "/digests/recipients/acme/u1", "/digests/kinds/acme/acme"
+	at, kind := "/digests/recipients/acme/u1", "/digests/categories/acme/acme"
 	pages := []string{at, at + "/preview", at + "/preview/mail", kind, "/digests/runs/" + run.Run}
 	changes := []string{at, at + "/send", at + "/delete", at + "/erase", kind, kind + "/delete",
 		"/digests/runs/" + run.Run + "/retry"}
 	own, viewer := w.person("olga", api.RoleOperator, "acme"), w.person("vic", api.RoleViewer, "acme")
 	stranger := w.person("sam", api.RoleOperator, "other")
-	for _, path := range append(slices.Clone(pages), "/digests", "/digests/recipients", "/digests/kinds",
+	for _, path := range append(slices.Clone(pages), "/digests", "/digests/recipients", "/digests/categories",
 		"/digests/runs") {
 		for name, b := range map[string]*browser{"operator": own, "viewer": viewer} {
 			p := b.get(path)
@@ -473,7 +478,8 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 		}
 	}
 	for _, path := range append(slices.Clone(pages), "/digests?account=acme", "/digests/recipients?account=acme",
-		"/digests/kinds?account=acme", "/digests/runs?account=acme", "/digests/runs?account=acme&recipient=u1") {
+		"/digests/categories?account=acme", "/digests/runs?account=acme",
+		"/digests/runs?account=acme&recipient=u1") {
 		p := stranger.get(path)
 		if p.status != http.StatusNotFound || strings.Contains(p.body, "ann@") ||
 			strings.Contains(p.body, run.Run+`"`) {
@@ -481,12 +487,12 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 		}
 	}
 	stranger.get("/digests/recipients").lacks(t, "ann@")
-	stranger.get("/digests/kinds").lacks(t, ">acme<")
+	stranger.get("/digests/categories").lacks(t, ">acme<")
 	stranger.get("/digests/runs").lacks(t, run.Run)
 	stranger.get("/digests").lacks(t, run.Run)
 	form := url.Values{"version": {"1"}, "email": {"evil@example.com"}, "account": {"acme"},
 		"category": {"evil"}}
-	for _, path := range append(slices.Clone(changes), "/digests/kinds") {
+	for _, path := range append(slices.Clone(changes), "/digests/categories") {
 		if p := viewer.post(path, form); p.status != http.StatusForbidden {
 			t.Errorf("POST %s of a viewer: %d", path, p.status)
 		}
@@ -508,7 +514,7 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 		Scopes: []api.Scope{api.ScopeSend}}, time.Now())
 	w.must(err)
 	program := w.program(token.Token)
-	for _, path := range append(slices.Clone(pages), "/digests", "/digests/kinds/new") {
+	for _, path := range append(slices.Clone(pages), "/digests", "/digests/categories/new") {
 		if p := program.get(path); p.status != http.StatusForbidden {
 			t.Errorf("%s with the scope send: %d", path, p.status)
 		}

@@ -75,7 +75,7 @@ func TestEachListIsAFile(t *testing.T) {
 	b := w.operator()
 	for _, path := range strings.Fields("/outbox /log /suppressions /lists /segments /campaigns /audience " +
 		"/rates /webhooks /accounts /gateways /templates /tokens /audit /people /sessions /imports " +
-		"/replay /digests/kinds") {
+		"/replay /digests/categories") {
 		head, _ := b.get(path + "?format=csv").table(t)
 		if len(head) < 3 || slices.Contains(head, "") {
 			t.Errorf("%s has the columns %v", path, head)

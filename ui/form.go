@@ -16,11 +16,15 @@ import (
 type formField struct {
 	Name, Label string
 	// empty: a line of text; number, secret, key (a secret of several lines), lines, date,
-	// check, checks (any of Choices) or choice
+	// check, checks (any of Choices), choice, picker (any of Picks), time or moment (in UTC)
 	Kind              string
 	Hint, Placeholder string
-	Choices           []string // of a choice; an empty one is shown as Placeholder
-	Most              int      // characters; 0: 256
+	Choices           []string          // of a choice; an empty one is shown as Placeholder
+	Words             map[string]string // texts of the choices that aren't shown as they are
+	List              []string          // what a line of text suggests
+	Picks             []pick            // of a picker
+	Others            []string          // values of a picker that aren't among its picks
+	Most              int               // characters; 0: 256
 	Required          bool
 	Value             string   // as it was filled in; a secret has none
 	Chosen            []string // of checks
@@ -29,6 +33,11 @@ type formField struct {
 
 // Length is the largest number of characters.
 func (f formField) Length() int { return cmp.Or(f.Most, 256) }
+
+// Word returns the text of a choice.
+func (f formField) Word(choice string) string {
+	return cmp.Or(f.Words[choice], choice, f.Placeholder)
+}
 
 // formGroup is a part of a form with a heading.
 type formGroup struct {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 // importFieldLimit is the size limit of each field before the file of an import.
@@ -19,8 +21,8 @@ const importFieldLimit = 32 << 10
 // importWait is the timeout of an upload. Larger files are for the command line.
 const importWait = 30 * time.Minute
 
-// upload reads a form with a file, and calls take with its fields when the file comes. Fields behind the file
-// are not read.
+// upload reads a form with a file, and calls take with its fields when it reaches the file. It doesn't read
+// fields after the file.
 func upload(w http.ResponseWriter, r *http.Request, take func(f url.Values, name string,
 	file io.Reader) error) error {
 	form, err := r.MultipartReader()
@@ -49,31 +51,81 @@ func upload(w http.ResponseWriter, r *http.Request, take func(f url.Values, name
 	}
 }
 
-// importsView is the page of the imports of an account, with the form of a new one.
+// importsView is the page of an account's imports, with the form of a new one.
 type importsView struct {
-	Account, List, ID string
-	Imports           []api.SubscriberImport
-	States, Existing  []string
-	Charsets          []string
-	Delimiters        []delimiterChoice
+	formValues
+	Account, ID      string
+	Imports          []api.SubscriberImport
+	States, Existing []string
+	Charsets         []string
+	Delimiters       []delimiterChoice
+	Lists            formField             // a picker
+	Sample           audience.ImportSample // the beginning of a file that was chosen; empty if none was
 }
 
-// delimiterChoice is what may be between the columns of a file.
+// Targets returns what a column can be imported as.
+func (v importsView) Targets(c audience.ImportColumn) []pick {
+	all := []pick{{ID: "", Name: "skip this column"}, {ID: "email", Name: "email address"},
+		{ID: "name", Name: "full name"}, {ID: "first", Name: "first name"}, {ID: "last", Name: "last name"},
+		{ID: "locale", Name: "language"}, {ID: "tz", Name: "time zone"}, {ID: "tags", Name: "tags"}}
+	if c.Offered != "" {
+		for _, kind := range []string{"string", "number", "bool", "date", "list"} {
+			words := map[string]string{"string": "text", "bool": "yes or no"}
+			all = append(all, pick{ID: "attributes." + c.Offered + ":" + kind,
+				Name: "attribute " + c.Offered + ", " + cmp.Or(words[kind], kind)})
+		}
+	}
+	if !slices.ContainsFunc(all, func(p pick) bool { return p.ID == c.Target }) {
+		all = append(all, pick{ID: c.Target, Name: c.Target})
+	}
+	return all
+}
+
+// mappedColumns returns the option columns for a form's mapping. It is empty if the mapping is what the
+// import does without it. A heading with a comma can't be mapped.
+func mappedColumns(f url.Values) (string, error) {
+	headings, chosen, was := f["heading"], f["column"], f["automatic"]
+	if len(headings) != len(chosen) || len(was) != len(chosen) || slices.Equal(chosen, was) {
+		return f.Get("columns"), nil
+	}
+	var all []string
+	for i, heading := range headings {
+		switch {
+		case chosen[i] == "":
+		case strings.Contains(heading, ","):
+			return "", fault.InvalidField("columns", "can't name %q, which has a comma; rename the column", heading)
+		default:
+			all = append(all, heading+":"+chosen[i])
+		}
+	}
+	return strings.Join(all, ","), nil
+}
+
+// delimiterChoice is a separator of columns.
 type delimiterChoice struct{ Value, Words string }
 
-// Running reports whether one of the imports is not at its end.
+// Running reports whether one of the imports is still running.
 func (v importsView) Running() bool {
 	return slices.ContainsFunc(v.Imports, func(i api.SubscriberImport) bool { return i.State == "running" })
 }
 
-// imports shows the imports of an account, and the form of a new one.
+// imports shows an account's imports, and the form of a new one.
 func (u *UI) imports(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	account, err := audienceOf(r, clip(q.Get("account"), 256))
+	f := values(map[string]string{"account": clip(q.Get("account"), 256), "lists": clip(q.Get("list"), 1024),
+		"id": clip(q.Get("id"), 63)})
+	return u.showImports(w, r, f, audience.ImportSample{})
+}
+
+// showImports answers with the imports and the form, as it was filled in. An import that was interrupted
+// brings its ID.
+func (u *UI) showImports(w http.ResponseWriter, r *http.Request, f url.Values,
+	sample audience.ImportSample) error {
+	account, err := audienceOf(r, f.Get("account"))
 	if err != nil {
 		return err
 	}
-	v := importsView{Account: account, List: clip(q.Get("list"), 1024), ID: clip(q.Get("id"), 63),
+	v := importsView{formValues: formValues{f}, Account: account, ID: f.Get("id"), Sample: sample,
 		States: []string{"subscribed", "pending", "left"}, Existing: []string{"merge", "skip", "replace"},
 		Charsets:   []string{"utf-8", "utf-16le", "utf-16be", "windows-1252"},
 		Delimiters: []delimiterChoice{{",", "comma"}, {";", "semicolon"}, {"|", "bar"}, {"tab", "tab"}}}
@@ -81,20 +133,53 @@ func (u *UI) imports(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	lists, err := u.listPicks(r, account)
+	if err != nil {
+		return err
+	}
 	v.Imports = got.Imports
+	v.Lists = picker(f, "lists", "Lists", "Leave all unchecked to import people without subscribing them.", lists)
+	v.Lists.Chosen = f["lists"]
 	return u.show(w, r, http.StatusOK, "imports", "Imports of subscribers", v)
 }
 
-// importSubscribers streams the file of a form into an import, and leads to the page of its result.
+// sampleBytes is how much of a file the preview of its columns reads.
+const sampleBytes = 64 << 10
+
+// previewImport answers with the form and the first rows of its file, whose columns can be mapped there. It
+// stores nothing, so the file has to be sent again.
+func (u *UI) previewImport(w http.ResponseWriter, r *http.Request) error {
+	return upload(w, r, func(f url.Values, name string, file io.Reader) error {
+		o := importOptions(f, f.Get("account"), name, 0)
+		var sample audience.ImportSample
+		if o.JSONL {
+			sample.Wrong = "is JSONL, which has no columns"
+		} else {
+			var err error
+			sample, err = u.Audience.Imports.Sample(io.LimitReader(file, sampleBytes), o)
+			if fault.Is(err, fault.Invalid) {
+				sample.Wrong = wordsOf(err).Fields[0].Message
+			} else if err != nil {
+				return err
+			}
+		}
+		return u.showImports(w, r, f, sample)
+	})
+}
+
+// importSubscribers streams the file of a form into an import, and redirects to the page of its result.
 func (u *UI) importSubscribers(w http.ResponseWriter, r *http.Request) error {
 	return upload(w, r, func(f url.Values, name string, file io.Reader) error {
 		account, err := audienceOf(r, f.Get("account"))
 		if err != nil {
 			return err
 		}
-		got, err := u.Audience.Imports.Run(r.Context(), boundTo(r), file, importOptions(f, account, name,
-			r.ContentLength))
-		if got.ID == "" { // it did not begin
+		var got api.SubscriberImport
+		o := importOptions(f, account, name, r.ContentLength)
+		if o.Columns, err = mappedColumns(f); err == nil {
+			got, err = u.Audience.Imports.Run(r.Context(), boundTo(r), file, o)
+		}
+		if got.ID == "" { // it didn't start
 			return undone(w, r, address("/imports", values(map[string]string{"account": account,
 				"list": f.Get("lists"), "id": f.Get("id")})), err)
 		}
@@ -106,11 +191,12 @@ func (u *UI) importSubscribers(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// importOptions returns the options of a form. The name of the file says whether it is JSONL.
+// importOptions returns the options of a form, without the mapping of columns. The extension of the file
+// decides whether it is JSONL.
 func importOptions(f url.Values, account, name string, size int64) api.SubscriberImportOptions {
-	o := api.SubscriberImportOptions{ID: f.Get("id"), Account: account, ListID: listed(f.Get("lists")),
+	o := api.SubscriberImportOptions{ID: f.Get("id"), Account: account, ListID: picked(f, "lists"),
 		State: f.Get("state"), Consent: f.Get("consent"), Confirm: f.Has("confirm"), Existing: f.Get("existing"),
-		Columns: f.Get("columns"), Delimiter: f.Get("delimiter"), Charset: f.Get("charset"), Tag: f.Get("tag"),
+		Delimiter: f.Get("delimiter"), Charset: f.Get("charset"), Tag: f.Get("tag"),
 		Resubscribe: f.Has("resubscribe"), DryRun: f.Has("dryRun"), Size: max(0, size)}
 	switch strings.ToLower(path.Ext(name)) {
 	case ".jsonl", ".ndjson":
@@ -132,10 +218,10 @@ type importView struct {
 	Skips []skip
 }
 
-// Read returns how many bytes of the file were read.
+// Read returns the number of bytes that were read.
 func (v importView) Read() int { return int(v.Bytes) }
 
-// skip is how many were not put on lists for a reason.
+// skip is how many people weren't put on a list, and why.
 type skip struct {
 	Reason string
 	Count  int
@@ -157,7 +243,7 @@ func (u *UI) subscriberImport(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "import", "Import of subscribers", v)
 }
 
-// stopImport stops an import that runs, or forgets one that has ended.
+// stopImport stops an import that is running, or deletes one that has finished.
 func (u *UI) stopImport(w http.ResponseWriter, r *http.Request) error {
 	account, id := r.PathValue("account"), r.PathValue("id")
 	of := api.SubscriberAccount{Account: account}
@@ -170,7 +256,7 @@ func (u *UI) stopImport(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return undone(w, r, all, err)
 	case was.State == "running":
-		return done(w, r, importPath(account, id), "It stops after the lines under way.")
+		return done(w, r, importPath(account, id), "The import stops after its current lines.")
 	}
-	return done(w, r, all, "The import %s was forgotten. What it changed stays.", id)
+	return done(w, r, all, "Import %s deleted. Its subscribers stay.", id)
 }

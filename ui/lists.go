@@ -13,7 +13,7 @@ import (
 )
 
 type listsView struct {
-	Account string // whose lists; empty: of all
+	Account string // whose lists; empty for all
 	Lists   []api.ListInfo
 	Pager   pager
 }
@@ -51,9 +51,10 @@ func (u *UI) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	mails := []listMailView{
-		{"confirmation", "Confirmation", "The mail with the link that confirms, {{confirmUrl}}. Empty: the one built in.",
+		{"confirmation", "Confirmation",
+			"Email with the confirmation link, {{confirmUrl}}. Leave empty to use the built-in one.",
 			*cmp.Or(list.Confirmation, &api.ListMail{})},
-		{"welcome", "Welcome", "The mail that follows a subscription. Empty: none.",
+		{"welcome", "Welcome", "Email after a subscription is complete. Leave empty to send none.",
 			*cmp.Or(list.Welcome, &api.ListMail{})},
 	}
 	return u.show(w, r, http.StatusOK, "list", list.Name, listView{list, mails})
@@ -79,10 +80,10 @@ func (u *UI) listForm(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the form
-	return u.show(w, r, http.StatusOK, "listform", "Form of "+list.Name, v)
+	return u.show(w, r, http.StatusOK, "listform", "Form for "+list.Name, v)
 }
 
-// listFormFrame answers with the form of a list as others embed it.
+// listFormFrame answers with the form of a list as other pages embed it.
 func (u *UI) listFormFrame(w http.ResponseWriter, r *http.Request) error {
 	form, err := u.OptIn.Form(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
@@ -102,7 +103,7 @@ func (u *UI) createList(w http.ResponseWriter, r *http.Request) error {
 		return undone(w, r, "/lists", err)
 	}
 	noteMade(r, made)
-	return done(w, r, "/lists/"+made.ListID, "The list %s was added.", made.Name)
+	return done(w, r, "/lists/"+made.ListID, "List %s created.", made.Name)
 }
 
 func (u *UI) changeList(w http.ResponseWriter, r *http.Request) error {
@@ -116,7 +117,7 @@ func (u *UI) changeList(w http.ResponseWriter, r *http.Request) error {
 		Version: version, Name: text("name"), Description: text("description"), OptIn: text("optIn"),
 		Public: new(f.Has("public")), NoIndex: new(f.Has("noindex")), PendingRetention: text("pendingRetention"),
 		Confirmation: readListMail(f, "confirmation"), Welcome: readListMail(f, "welcome")})
-	return told(w, r, at, at, err, "Changed.")
+	return told(w, r, at, at, err, "List saved.")
 }
 
 func readVersion(f url.Values) (*int, error) {
@@ -136,7 +137,7 @@ func readListMail(f url.Values, name string) *api.ListMail {
 func (u *UI) deleteList(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Audience.Lists.Delete(r.Context(), boundTo(r), r.PathValue("id"))
 	return removed(w, r, "/lists", "/lists", deleted, err,
-		"The list "+r.PathValue("id")+" was deleted. Its subscribers are still there.")
+		"List "+r.PathValue("id")+" deleted. Its subscribers are still there.")
 }
 
 // audienceOf returns the account whose subscribers a page shows.

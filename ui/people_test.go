@@ -59,7 +59,7 @@ func TestAViewerSeesTheStateWithoutTheForms(t *testing.T) {
 	w.submit(api.SubmitRequest{})
 	viewer, operator := w.person("vera", api.RoleViewer), w.person("olga", api.RoleOperator)
 	forms := []string{"/accounts/new", "/campaigns/new", "/webhooks/new", "/gateways/new", "/templates/new",
-		"/digests/kinds/new", "/accounts/default/edit", "/cancel", "/cancel?account=default"}
+		"/digests/categories/new", "/accounts/default/edit", "/cancel", "/cancel?account=default"}
 	for _, path := range forms {
 		if p := viewer.get(path); p.status != http.StatusForbidden || !strings.Contains(p.body,
 			"You are a viewer") {
@@ -70,7 +70,7 @@ func TestAViewerSeesTheStateWithoutTheForms(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/accounts", "/campaigns", "/webhooks", "/gateways", "/templates",
-		"/digests/kinds",
+		"/digests/categories",
 		"/accounts/default", "/outbox", "/outbox?state=failed", "/gateways/main"} {
 		p := viewer.get(path)
 		for _, link := range regexp.MustCompile(`href="([^"?]*)`).FindAllStringSubmatch(p.body, -1) {

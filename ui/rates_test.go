@@ -82,12 +82,12 @@ func TestRatesAreShownAndFiltered(t *testing.T) {
 			t.Errorf("%s answered %d: %s", query, p.status, diff)
 		}
 		if want == nil {
-			p.has(t, "Nothing was sent, and nothing became known.")
+			p.has(t, "No messages were sent in this period.")
 		}
 	}
 
 	p := b.get("/rates?days=7&by=tag&name=spring&step=hour&account=default")
-	p.has(t, `<option value="7" selected>`, `<option selected>tag</option>`, `<option selected>hour</option>`,
+	p.has(t, `<option value="7" selected>`, `<option value="tag" selected>`, `<option value="hour" selected>`,
 		`name="name" value="spring"`, `name="account" value="default"`, `href="/rates" aria-current="page"`)
 	now := w.outbox.Queues.Now().UTC()
 	rows := p.rows() // two if the hour ended meanwhile

@@ -39,7 +39,7 @@ func TestARefusedSegmentKeepsItsInput(t *testing.T) {
 	b := w.operator()
 	b.submitForm("/segments", url.Values{"name": {"Taken"}, "segment": {"taken"},
 		"rule": {`{"tag":"a"}`}}).has(t,
-		"was added.")
+		"created.")
 	for name, tc := range map[string]struct{ id, rule, field string }{
 		"a rule that is not JSON": {"mine", `{"tag":`, "rule"},
 		"a rule without a term":   {"mine", `{}`, "rule"},
@@ -81,14 +81,14 @@ func TestSegmentsOnThePages(t *testing.T) {
 	w := setup(t)
 	w.subscriber("default", "ann@example.com")
 	b := w.operator()
-	b.get("/segments").has(t, "There is no segment", "Add a segment")
+	b.get("/segments").has(t, "No segments yet", "Create a segment")
 	b.submitForm("/segments", url.Values{"name": {"<i>Beta</i>"}, "segment": {"beta"},
-		"rule": {`{"not":{"tag":"<b>"}}`}}).has(t, "was added.", "not (tag “<b>”)")
+		"rule": {`{"not":{"tag":"<b>"}}`}}).has(t, "created.", "not (tag “<b>”)")
 	p := b.get("/segments")
 	p.isSafe(t, "/segments")
 	p.has(t, "1 segment", `href="/segments/beta"`)
 	at := "/segments/beta"
-	b.submitForm(at+"/count", nil).has(t, "being counted")
+	b.submitForm(at+"/count", nil).has(t, "Counting subscribers")
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		c, err := w.audience.Segments.Count(t.Context(), "", "beta")
 		w.must(err)
@@ -103,14 +103,14 @@ func TestSegmentsOnThePages(t *testing.T) {
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
 	p.has(t, "<strong>1</strong> of 1 subscribers", "in the segment", "ann@example.com")
-	b.get(at+"?subscriber=none@example.com").has(t, "There is no subscriber none@example.com")
+	b.get(at+"?subscriber=none@example.com").has(t, "has no subscriber none@example.com")
 	b.submitForm(at, url.Values{"version": {"1"}, "name": {"Beta"}, "rule": {`{"tag":"beta"}`}}).has(t,
-		"Changed.",
-		"before the last change of the rule")
+		"Segment saved.",
+		"before the rule last changed")
 	b.post(at, url.Values{"version": {"1"}, "name": {"Beta"}, "rule": {`{"tag":"beta"}`}}).has(t,
 		"is at version 2 now, not 1")
 	b.get("/audience?account=default&segment=beta").has(t, "No subscriber matches.")
-	b.submitForm(at+"/delete", nil).has(t, "The segment beta was deleted.")
+	b.submitForm(at+"/delete", nil).has(t, "Segment beta deleted.")
 	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "segment", ID: "beta", PageSize: 100})
 	w.must(err)
 	if len(entries.Entries) < 3 {

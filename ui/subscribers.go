@@ -1,8 +1,6 @@
 package ui
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -60,8 +58,7 @@ func (u *UI) subscribers(w http.ResponseWriter, r *http.Request) error {
 
 type subscriberView struct {
 	api.Subscriber
-	Consents   []api.ConsentEntry
-	Attributes string // as JSON, a line each
+	Consents []api.ConsentEntry
 }
 
 // At returns the path of the page.
@@ -71,7 +68,7 @@ func subscriberPath(account, id string) string {
 	return "/audience/" + url.PathEscape(account) + "/" + url.PathEscape(id)
 }
 
-// onSubscriber calls h with the subscriber whom the path of a page names.
+// onSubscriber calls h with the subscriber in the path.
 func onSubscriber(h func(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount,
 	id string) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -92,15 +89,8 @@ func (u *UI) subscriber(w http.ResponseWriter, r *http.Request, of api.Subscribe
 	if err != nil {
 		return err
 	}
-	var attributes bytes.Buffer
-	enc := json.NewEncoder(&attributes)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(sub.Attributes); err != nil {
-		return err
-	}
 	return u.show(w, r, http.StatusOK, "subscriber", sub.Email, subscriberView{Subscriber: sub,
-		Consents: history.Consents, Attributes: attributes.String()})
+		Consents: history.Consents})
 }
 
 func (u *UI) createSubscriber(w http.ResponseWriter, r *http.Request) error {
@@ -119,10 +109,10 @@ func (u *UI) createSubscriber(w http.ResponseWriter, r *http.Request) error {
 		return undone(w, r, address("/audience", values(map[string]string{"account": account})), err)
 	}
 	noteMade(r, struct{ ID string }{sub.ID})
-	return u.subscribed(w, r, sub, "Added.")
+	return u.subscribed(w, r, sub, "Subscriber added.")
 }
 
-// readConsent returns the proof of a form; nil: it has none.
+// readConsent returns the consent of a form; nil if it has none.
 func readConsent(f url.Values) *api.Consent {
 	source := strings.TrimSpace(f.Get("source"))
 	if source == "" {
@@ -131,20 +121,20 @@ func readConsent(f url.Values) *api.Consent {
 	return &api.Consent{Source: source, Text: strings.TrimSpace(f.Get("words"))}
 }
 
-// subscribed says what became of a subscriber who was put on lists.
+// subscribed redirects to a subscriber’s page, and says which lists the person wasn’t subscribed to.
 func (u *UI) subscribed(w http.ResponseWriter, r *http.Request, sub api.Subscriber,
 	said string) error {
 	for _, skipped := range sub.Skipped {
-		said += " Not put on the list " + skipped.ListID + ": " + skippedWords[skipped.Reason]
+		said += " Not subscribed to " + skipped.ListID + ": " + skippedWords[skipped.Reason]
 	}
 	return redirectWith(w, r, subscriberPath(sub.Account, sub.ID), flash{Text: said, Bad: len(sub.Skipped) > 0})
 }
 
-// skippedWords say why somebody was not put on a list.
+// skippedWords say why someone wasn’t subscribed to a list.
 var skippedWords = map[string]string{
-	"left":        "the person left it, and comes back only with a consent.",
-	"unsubscribe": "the person unsubscribed, and comes back only with a consent.",
-	"hard_bounce": "the address does not exist.",
+	"left":        "the person unsubscribed. Record a consent to resubscribe them.",
+	"unsubscribe": "the person unsubscribed. Record a consent to resubscribe them.",
+	"hard_bounce": "the address doesn’t exist.",
 	"spam_report": "the person complained.",
 	"manual":      "an operator suppressed the address.",
 }
@@ -160,7 +150,7 @@ func (u *UI) changeSubscriber(w http.ResponseWriter, r *http.Request, of api.Sub
 	if err != nil {
 		return err
 	}
-	attributes, err := readAttributes(f.Get("attributes"), old.Attributes)
+	attributes, err := readAttributes(f, old.Attributes)
 	if err != nil {
 		return undone(w, r, at, err)
 	}
@@ -169,22 +159,7 @@ func (u *UI) changeSubscriber(w http.ResponseWriter, r *http.Request, of api.Sub
 	_, err = u.Audience.Update(r.Context(), boundTo(r), of, id, api.SubscriberPatch{Version: version,
 		Email: text("email"), Name: text("name"), Locale: text("locale"), TZ: text("tz"), Tags: &tags,
 		Attributes: attributes})
-	return told(w, r, at, at, err, "Changed.")
-}
-
-// readAttributes returns the change from old attributes to those of a form, in JSON.
-func readAttributes(text string, old map[string]any) (map[string]any, error) {
-	patch := map[string]any{}
-	text = strings.TrimSpace(text)
-	if text != "" && json.Unmarshal([]byte(text), &patch) != nil || patch == nil {
-		return nil, fault.InvalidField("attributes", "must be a JSON object")
-	}
-	for name := range old {
-		if _, stays := patch[name]; !stays {
-			patch[name] = nil
-		}
-	}
-	return patch, nil
+	return told(w, r, at, at, err, "Subscriber saved.")
 }
 
 func (u *UI) subscribe(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount, id string) error {
@@ -195,7 +170,7 @@ func (u *UI) subscribe(w http.ResponseWriter, r *http.Request, of api.Subscriber
 	if err != nil {
 		return undone(w, r, subscriberPath(of.Account, id), err)
 	}
-	said := "On the list."
+	said := "Subscribed."
 	if len(sub.Skipped) > 0 {
 		said = ""
 	}
@@ -209,9 +184,9 @@ func (u *UI) unsubscribe(w http.ResponseWriter, r *http.Request, of api.Subscrib
 	case err != nil:
 		return undone(w, r, at, err)
 	case !left:
-		return done(w, r, at, "The person was not on the list %s. Its mail is stopped all the same.", list)
+		return done(w, r, at, "The person wasn’t subscribed to %s. They won’t get its emails.", list)
 	}
-	return done(w, r, at, "The person left the list %s, and gets no mail of it.", list)
+	return done(w, r, at, "Unsubscribed from %s.", list)
 }
 
 func (u *UI) askSubscriber(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount,
@@ -222,9 +197,9 @@ func (u *UI) askSubscriber(w http.ResponseWriter, r *http.Request, of api.Subscr
 	case err != nil:
 		return undone(w, r, at, err)
 	case !answer.Sent:
-		return done(w, r, at, "The subscription of the list %s is confirmed already. No mail was sent.", list)
+		return done(w, r, at, "The subscription to %s is already confirmed, so no email was sent.", list)
 	}
-	return done(w, r, at, "A mail asks to confirm the list %s.", list)
+	return done(w, r, at, "Confirmation email for %s sent.", list)
 }
 
 func (u *UI) deleteSubscriber(w http.ResponseWriter, r *http.Request, of api.SubscriberAccount,
@@ -232,5 +207,5 @@ func (u *UI) deleteSubscriber(w http.ResponseWriter, r *http.Request, of api.Sub
 	back := address("/audience", values(map[string]string{"account": of.Account}))
 	deleted, err := u.Audience.Delete(r.Context(), boundTo(r), of, id)
 	return removed(w, r, back, back, deleted, err,
-		"The subscriber was deleted. Suppressions of the address are still there.")
+		"Subscriber deleted. Suppressions of the address are still there.")
 }

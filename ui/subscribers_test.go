@@ -43,9 +43,9 @@ func TestListsAreAddedChangedAndDeleted(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/lists").has(t, "There is no list", "Add a list")
+	b.get("/lists").has(t, "No lists yet", "Create a list")
 	b.submitForm("/lists", url.Values{"name": {"<i>Weekly</i> news"}, "list": {"weekly"}, "optIn": {"double"},
-		"public": {"on"}}).has(t, "<i>Weekly</i> news was added.", "may subscribe", "default")
+		"public": {"on"}}).has(t, "<i>Weekly</i> news created.", "can subscribe", "default")
 	b.submitForm("/lists", url.Values{"name": {"Another"}, "list": {"weekly"}}).has(t, `class="flash bad"`,
 		`There is a list "weekly" already`)
 	b.submitForm("/lists", url.Values{"name": {"No"}, "list": {"a b"}}).has(t, "must be a label of a host name")
@@ -58,7 +58,7 @@ func TestListsAreAddedChangedAndDeleted(t *testing.T) {
 	}
 	change := url.Values{"version": {"1"}, "name": {"News"}, "optIn": {"single"}, "pendingRetention": {"48h"},
 		"welcome.subject": {"Welcome"}, "welcome.text": {"Hello {{subscriber.name}}"}}
-	b.submitForm("/lists/weekly", change).has(t, "Changed.", "do not see it", "48h", "Welcome",
+	b.submitForm("/lists/weekly", change).has(t, "List saved.", "can’t see it", "48h", "Welcome",
 		"Hello {{subscriber.name}}")
 	b.submitForm("/lists/weekly", change).has(t, "is at version 2 now, not 1")
 	change.Set("version", "2")
@@ -66,7 +66,7 @@ func TestListsAreAddedChangedAndDeleted(t *testing.T) {
 	b.submitForm("/lists/weekly", change).has(t, "must be a duration")
 	change.Del("version")
 	b.submitForm("/lists/weekly", change).has(t, "version must be a number")
-	b.submitForm("/lists/weekly/delete", nil).has(t, "The list weekly was deleted.", "There is no list")
+	b.submitForm("/lists/weekly/delete", nil).has(t, "List weekly deleted.", "No lists yet")
 	b.submitForm("/lists/weekly/delete", nil).has(t, "was gone already")
 	if p := b.get("/lists/weekly"); p.status != http.StatusNotFound {
 		t.Errorf("a deleted list: %d", p.status)
@@ -83,7 +83,7 @@ func TestSubscriberIsFollowedThroughThePages(t *testing.T) {
 	w := setup(t)
 	w.list("default", "news")
 	b := w.operator()
-	b.get("/audience").has(t, "There is no subscriber.")
+	b.get("/audience").has(t, "No subscribers yet.")
 	p := b.post("/audience", url.Values{"account": {"default"}, "email": {"Ann@Example.com"},
 		"name": {"<b>Ann</b>"}, "list": {"news"}, "source": {"fair"}, "words": {"Yes <i>please</i>"}})
 	at := p.to()
@@ -93,7 +93,7 @@ func TestSubscriberIsFollowedThroughThePages(t *testing.T) {
 	p = b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, "Added.", "Ann@example.com", "<b>Ann</b>", "subscribed</span>", "fair", "Yes <i>please</i>",
+	p.has(t, "Subscriber added.", "Ann@example.com", "<b>Ann</b>", "subscribed</span>", "fair", "Yes <i>please</i>",
 		`href="/suppressions?q=Ann%40example.com"`)
 	if strings.Contains(p.body, "<b>Ann") || strings.Contains(p.body, "<i>please") {
 		t.Error("what a stranger wrote is not escaped")
@@ -101,29 +101,32 @@ func TestSubscriberIsFollowedThroughThePages(t *testing.T) {
 	b.submitForm("/audience", url.Values{"account": {"default"}, "email": {"ann@example.com"}}).has(t,
 		"There is a subscriber of this address already")
 	change := url.Values{"version": {"1"}, "email": {"ann@example.org"}, "name": {"Ann"}, "locale": {"de"},
-		"tz": {"Europe/Vienna"}, "tags": {"beta, vip"}, "attributes": {`{"plan":"<pro>","seats":3}`}}
-	b.submitForm(at, change).has(t, "Changed.", "ann@example.org", "Europe/Vienna", "beta, vip",
-		`"plan": "<pro>"`, `"seats": 3`)
+		"tz": {"Europe/Vienna"}, "tags": {"beta, vip"}, "attribute.0.name": {"plan"},
+		"attribute.0.kind": {"text"}, "attribute.0.value": {"<pro>"}, "attribute.1.name": {"seats"},
+		"attribute.1.kind": {"number"}, "attribute.1.value": {"3"}}
+	b.submitForm(at, change).has(t, "Subscriber saved.", "ann@example.org", "Europe/Vienna",
+		"beta, vip", `<dt>plan</dt><dd><pro></dd>`, `<dt>seats</dt><dd>3</dd>`)
 	b.submitForm(at, change).has(t, "at version 2 now, not 1")
 	change.Set("version", "2")
-	change.Set("attributes", "plan=pro")
-	b.submitForm(at, change).has(t, "attributes must be a JSON object")
-	change.Set("attributes", `{"seats":4}`)
+	change.Set("attribute.1.value", "three")
+	b.submitForm(at, change).has(t, "attributes.seats must be a number")
+	change.Set("attribute.0.value", "")
+	change.Set("attribute.1.value", "4")
 	p = b.submitForm(at, change)
-	p.has(t, `"seats": 4`)
-	p.lacks(t, `"plan"`)
+	p.has(t, `<dt>seats</dt><dd>4</dd>`)
+	p.lacks(t, `<dt>plan</dt>`)
 
-	b.submitForm(at+"/ask", url.Values{"list": {"news"}}).has(t, "A mail asks to confirm the list news.")
-	b.submitForm(at+"/ask", url.Values{"list": {"confirmed"}}).has(t, "confirmed already")
-	b.submitForm(at+"/leave", url.Values{"list": {"news"}}).has(t, "The person left the list news",
+	b.submitForm(at+"/ask", url.Values{"list": {"news"}}).has(t, "Confirmation email for news sent.")
+	b.submitForm(at+"/ask", url.Values{"list": {"confirmed"}}).has(t, "already confirmed")
+	b.submitForm(at+"/leave", url.Values{"list": {"news"}}).has(t, "Unsubscribed from news",
 		"left</span>")
-	b.submitForm(at+"/leave", url.Values{"list": {"news"}}).has(t, "was not on the list news")
+	b.submitForm(at+"/leave", url.Values{"list": {"news"}}).has(t, "wasn’t subscribed to news")
 	b.submitForm(at+"/subscribe", url.Values{"list": {"news"}}).has(t, `class="flash bad"`,
-		"Not put on the list news", "only with a consent")
+		"Not subscribed to news", "Record a consent")
 	p = b.submitForm(at+"/subscribe", url.Values{"list": {"news"}, "source": {"phone"}, "resubscribe": {"on"}})
-	p.has(t, "On the list.", "phone", "fair", "Yes <i>please</i>", "now</small>")
+	p.has(t, "Subscribed.", "phone", "fair", "Yes <i>please</i>", "now</small>")
 	b.submitForm(at+"/subscribe", url.Values{"list": {"none"}}).has(t, `There is no list "none"`)
-	b.submitForm(at+"/delete", nil).has(t, "The subscriber was deleted.", "There is no subscriber.")
+	b.submitForm(at+"/delete", nil).has(t, "Subscriber deleted.", "No subscribers yet.")
 	b.submitForm(at+"/delete", nil).has(t, "was gone already")
 	if p := b.get(at); p.status != http.StatusNotFound {
 		t.Errorf("a deleted subscriber: %d", p.status)
@@ -168,13 +171,13 @@ func TestSubscribersAreFilteredAndPaged(t *testing.T) {
 	b.get("/audience").has(t, "61 subscribers")
 	first := b.get("/audience?list=news&state=subscribed")
 	first.isSafe(t, "/audience")
-	first.has(t, "60 subscribers", "Further", "Clear")
+	first.has(t, "60 subscribers", "Next", "Clear")
 	next := regexp.MustCompile(`href="(/audience\?[^"]*cursor[^"]*)" rel="next"`).FindStringSubmatch(first.text())
 	if next == nil {
 		t.Fatal(first.body)
 	}
 	second := b.get(next[1])
-	second.has(t, "further ones", `>First</a>`)
+	second.has(t, "continued", `>First</a>`)
 	if n, m := strings.Count(first.body, "<tr>"), strings.Count(second.body, "<tr>"); n != 51 || m != 11 {
 		t.Errorf("%d and %d rows", n, m)
 	}
@@ -202,13 +205,13 @@ func TestAudienceOfOthersIsNotShown(t *testing.T) {
 	w.subscriber("other", "ben@example.com", "other-news")
 	own := w.person("olga", api.RoleOperator, "acme")
 	own.get("/lists").has(t, "acme-news")
-	own.get(at).has(t, "ann@example.com", "Take off")
+	own.get(at).has(t, "ann@example.com", ">Unsubscribe<")
 	viewer := w.person("vic", api.RoleViewer, "acme")
 	p := viewer.get(at)
 	p.has(t, "ann@example.com", "acme-news")
-	p.lacks(t, "Take off", "<form method=\"post\" action=\"/audience")
+	p.lacks(t, "<button aria-label=\"Unsubscribe", "<form method=\"post\" action=\"/audience")
 	viewer.get("/lists/acme-news").lacks(t, "Save", "Delete")
-	viewer.get("/lists").lacks(t, "Add a list")
+	viewer.get("/lists").lacks(t, "Create a list")
 	viewer.get("/audience").lacks(t, "Add a subscriber")
 	stranger := w.person("sam", api.RoleOperator, "other")
 	p = stranger.get("/lists")

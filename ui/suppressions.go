@@ -30,15 +30,16 @@ type suppressionsView struct {
 
 // suppressionForm returns the form of a new entry. back is the list to return to.
 func suppressionForm(back string) form {
-	return form{Action: "/suppressions/add", Back: back, Save: "Add", Hidden: map[string]string{"back": back},
-		Twins: "POST /v1/suppressions · postroom suppressions add",
-		Groups: []formGroup{{Legend: "Add an entry", Folded: true, Fields: []formField{
+	return form{Action: "/suppressions/add", Back: back, Save: "Add suppression",
+		Hidden: map[string]string{"back": back},
+		Twins:  "POST /v1/suppressions · postroom suppressions add",
+		Groups: []formGroup{{Legend: "Add a suppression", Folded: true, Fields: []formField{
 			{Name: "whom", Label: "Address, or @ and a domain", Most: 512, Required: true},
 			{Name: "reason", Label: "Reason", Kind: "choice", Choices: suppressionReasons,
-				Hint: "An unsubscribe stops bulk mail, and mail of lists; the other reasons stop every mail."},
-			{Name: "account", Label: "Only of account"},
-			{Name: "list", Label: "Only of its list", Hint: "Each account has its own lists."},
-			{Name: "expires", Label: "Last day (UTC)", Kind: "date", Hint: "Empty: it holds for ever."},
+				Hint: "An unsubscribe stops bulk emails and emails of lists. The other reasons stop all emails."},
+			{Name: "account", Label: "Account", Placeholder: "all accounts"},
+			{Name: "list", Label: "List of the account", Placeholder: "all its emails"},
+			{Name: "expires", Label: "Last day (UTC)", Kind: "date", Hint: "Leave empty to keep it permanently."},
 			{Name: "note", Label: "Note", Most: 500},
 		}}}}
 }
@@ -120,15 +121,15 @@ func suppressionVerdicts(list []api.Suppression) []string {
 	var all []string
 	seen := map[string]bool{}
 	for _, s := range list {
-		line := "Every mail to it is stopped"
+		line := "All emails to it are stopped"
 		switch {
 		case s.List != "":
-			line = "Mail of the list " + s.List + " to it is stopped"
+			line = "Emails of list " + s.List + " to it are stopped"
 		case s.Reason == "unsubscribe":
-			line = "Bulk mail and mail of lists to it are stopped, other transactional mail passes"
+			line = "Bulk emails and emails of lists to it are stopped; other transactional emails are sent"
 		}
 		if s.Account != "" {
-			line += ", of the account " + s.Account
+			line += ", for account " + s.Account
 		}
 		if !s.Expired && !seen[line] {
 			seen[line] = true
@@ -160,9 +161,9 @@ func (u *UI) addSuppression(w http.ResponseWriter, r *http.Request) error {
 		return u.showSuppressions(w, r, list, f.Values, entryFault(err))
 	}
 	if answer.Added == 0 {
-		return done(w, r, back, "%s was there already.", f.Get("whom"))
+		return done(w, r, back, "%s was already suppressed.", f.Get("whom"))
 	}
-	return done(w, r, back, "%s was added.", f.Get("whom"))
+	return done(w, r, back, "%s suppressed.", f.Get("whom"))
 }
 
 // entryFault names the fields of the only entry of a request as the form does.
@@ -201,11 +202,11 @@ func (u *UI) removeSuppression(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return undone(w, r, back, err)
 	case !answer.Deleted:
-		return done(w, r, back, "That entry for %s was gone already.", who)
+		return done(w, r, back, "That suppression of %s was already removed.", who)
 	}
 	u.log.InfoContext(r.Context(), "suppression removed from the pages", "reason", removal.Reason, "account",
 		removal.Account, "list", removal.List)
-	return done(w, r, back, "%s was removed.", who)
+	return done(w, r, back, "Suppression of %s removed.", who)
 }
 
 func scopeOfForm(f url.Values) api.SuppressionScope {

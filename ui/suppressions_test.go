@@ -25,7 +25,7 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/suppressions").has(t, "Nobody is suppressed.")
+	b.get("/suppressions").has(t, "No suppressions yet.")
 	b.get("/suppressions?q=ann@example.com").has(t, "It is mailed: nothing is known")
 	w.bar(
 		suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "01ABC",
@@ -51,9 +51,9 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 	b.get("/suppressions?q=example.com").has(t, "ann@example.com", "ben@example.com", "@example.com",
 		"/v1/suppressions/export?domain=example.com")
 	p = b.get("/suppressions?reason=spam_report&scope=instance")
-	p.has(t, "1 entry", "ben@example.com", "Clear")
+	p.has(t, "1 suppression", "ben@example.com", "Clear")
 	p.lacks(t, "ann@example.com")
-	b.get("/suppressions?list=news").has(t, "1 entry", "ann@example.com")
+	b.get("/suppressions?list=news").has(t, "1 suppression", "ann@example.com")
 	if p := b.get("/suppressions?reason=dislike"); p.status != http.StatusBadRequest {
 		t.Errorf("a reason there isn't: %d", p.status)
 	}
@@ -67,31 +67,31 @@ func TestAddingAndRemovingSuppressions(t *testing.T) {
 		"list": {"news"},
 		"note": {"by phone"}, "expires": {"2999-12-31"}, "back": {"/suppressions?list=news"}}
 	p := b.submitForm("/suppressions/add", form)
-	p.has(t, "Ann@Example.com was added.", "by phone", "page", "unsubscribe")
-	b.submitForm("/suppressions/add", form).has(t, "was there already.")
+	p.has(t, "Ann@Example.com suppressed.", "by phone", "page", "unsubscribe")
+	b.submitForm("/suppressions/add", form).has(t, "was already suppressed.")
 	b.submitForm("/suppressions/add", url.Values{"whom": {"@example.org"}, "reason": {"manual"}})
-	b.get("/suppressions").has(t, "2 entries", "@example.org")
+	b.get("/suppressions").has(t, "2 suppressions", "@example.org")
 	p = b.post("/suppressions/add", url.Values{"whom": {"ann@"}, "reason": {"unsubscribe"}, "list": {"a b"},
 		"expires": {"2999-12-31"}, "note": {"by letter"}, "back": {"/suppressions?q=example.org"}})
 	p.has(t, `id="whom-wrong">is not a valid email address`, `id="account-wrong">is required with a list`,
 		`id="list-wrong">is not the id of a list`, "Nothing was saved: 3 fields are wrong.", `value="ann@"`,
 		`value="by letter"`, `value="unsubscribe" selected`, `name="back" value="/suppressions?q=example.org"`,
-		"Entries of <strong>example.org</strong>")
+		"Suppressions of <strong>example.org</strong>")
 	if p.status != http.StatusBadRequest {
 		t.Errorf("wrong fields answer %d", p.status)
 	}
 	b.post("/suppressions/add", url.Values{"whom": {"ann@example.com"}, "reason": {"manual"},
 		"expires": {"soon"}, "back": {"https://evil.example/"}}).has(t, `id="expires-wrong">must be a date`,
-		"2 entries")
+		"2 suppressions")
 
 	gone := url.Values{"email": {"ann@example.com"}, "reason": {"unsubscribe"}, "account": {"shop"},
 		"list": {"news"},
 		"back": {"/suppressions"}}
-	b.submitForm("/suppressions/remove", gone).has(t, "ann@example.com was removed.", "1 entry")
-	b.submitForm("/suppressions/remove", gone).has(t, "was gone already.")
+	b.submitForm("/suppressions/remove", gone).has(t, "Suppression of ann@example.com removed.", "1 suppression")
+	b.submitForm("/suppressions/remove", gone).has(t, "was already removed.")
 	b.submitForm("/suppressions/remove", url.Values{"domain": {"example.org"}, "reason": {"manual"},
 		"back": {"https://evil.example/"}})
-	b.get("/suppressions").has(t, "Nobody is suppressed.")
+	b.get("/suppressions").has(t, "No suppressions yet.")
 }
 
 // upload posts a form with a file.
@@ -128,8 +128,8 @@ func TestAFileIsImported(t *testing.T) {
 	}
 	told := b.get(p.to())
 	told.isSafe(t, p.to())
-	told.has(t, "done", "3 lines", "2 added", "1 left out", "it has no @")
-	b.get("/suppressions?list=news&reason=unsubscribe").has(t, "2 entries", "ben@example.com")
+	told.has(t, "done", "3 lines", "2 added", "1 rejected", "it has no @")
+	b.get("/suppressions?list=news&reason=unsubscribe").has(t, "2 suppressions", "ben@example.com")
 	if p := b.upload("/suppressions/import", "name,phone\n"); p.status != http.StatusSeeOther {
 		t.Errorf("a file of something else: %d", p.status)
 	}
@@ -147,14 +147,14 @@ func TestSuppressionsHavePages(t *testing.T) {
 	}
 	b := w.operator()
 	first := b.get("/suppressions?reason=manual")
-	first.has(t, "60 entries", "Further")
+	first.has(t, "60 suppressions", "Next")
 	next := regexp.MustCompile(`href="(/suppressions\?[^"]*cursor[^"]*)" rel="next"`).FindStringSubmatch(
 		first.text())
 	if next == nil {
 		t.Fatal(first.body)
 	}
 	second := b.get(next[1])
-	second.has(t, "further ones", "First")
+	second.has(t, "continued", "First")
 	if n, m := strings.Count(first.body, "<tr>"), strings.Count(second.body, "<tr>"); n != 51 || m != 11 {
 		t.Errorf("%d and %d rows", n, m)
 	}

@@ -12,19 +12,20 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/ui/chart"
 )
 
 type templateFormView struct {
-	ID    string // empty: a new one
+	ID    string // empty for a new one
 	Form  form
-	Newer int // the version that somebody else made meanwhile; 0: none
-	Was   int // the version that the editor began with
+	Newer int // the version that someone else saved since then; 0 if none
+	Was   int // the version that the editor started from
 }
 
 // templateForm returns the form of a template with variants for some locales; id is empty for a new one.
 func templateForm(id string, locales []string) form {
 	const most = 1 << 20
-	f := form{Action: "/templates", Back: "/templates", Save: "Store the template",
+	f := form{Action: "/templates", Back: "/templates", Save: "Save template",
 		Twins: "POST /v1/templates/template · postroom template push"}
 	about := []formField{
 		{Name: "name", Label: "Name", Required: true},
@@ -32,11 +33,12 @@ func templateForm(id string, locales []string) form {
 	}
 	if id == "" {
 		about = append(about,
-			formField{Name: "id", Label: "Id", Most: 128, Placeholder: "one is made"},
+			formField{Name: "id", Label: "ID", Most: 128, Placeholder: "generated"},
 			formField{Name: "kind", Label: "Kind", Kind: "choice", Choices: templateKinds},
-			formField{Name: "account", Label: "Account", Placeholder: "every account may use it"})
+			formField{Name: "account", Label: "Account", Placeholder: "all accounts"})
 	} else {
-		f = form{Action: templateAddress(id, "", 0, ""), Back: templateAddress(id, "", 0, ""), Save: "Save",
+		f = form{Action: templateAddress(id, "", 0, ""), Back: templateAddress(id, "", 0, ""),
+			Save:  "Save template",
 			Twins: "PUT /v1/templates/template/" + id + " · postroom template push"}
 	}
 	f.Groups = append([]formGroup{{Legend: "Content", Fields: contentFields("content.", "")}},
@@ -44,20 +46,20 @@ func templateForm(id string, locales []string) form {
 	f.Groups = append(f.Groups,
 		formGroup{Legend: "Sample data", Fields: []formField{
 			{Name: "sample", Label: "Sample (JSON)", Kind: "lines", Most: most, Placeholder: `{"name": "Ann"}`,
-				Hint: "The params of previews and of a test."},
-			{Name: "previewLocale", Label: "Locale of the preview", Most: 64, Placeholder: "that of the content"},
+				Hint: "Previews and tests use these parameters."},
+			{Name: "previewLocale", Label: "Locale of the preview", Most: 64, Placeholder: "the default content"},
 		}},
 		formGroup{Legend: "Settings", Folded: id != "", Fields: append(about,
 			formField{Name: "format", Label: "Format", Kind: "choice", Choices: []string{"html", "markdown"}},
 			formField{Name: "layout", Label: "Layout", Most: 128, Placeholder: "none"},
-			formField{Name: "missing", Label: "A variable that the data lacks", Kind: "choice",
-				Choices: []string{"", "empty", "error"}, Placeholder: "the setting templates.missing"},
-			formField{Name: "inlineCss", Label: "Write style sheets into style attributes", Kind: "check"})})
+			formField{Name: "missing", Label: "Missing variables", Kind: "choice",
+				Choices: []string{"", "empty", "error"}, Placeholder: "as in the settings"},
+			formField{Name: "inlineCss", Label: "Inline style sheets", Kind: "check"})})
 	return f
 }
 
-// readTemplate returns the versioned part of a template from its form. A variant that is added becomes one of
-// those of the form.
+// readTemplate returns the versioned part of a template from its form. A variant that is added becomes a
+// normal variant of the form.
 func readTemplate(v url.Values) (api.TemplateDefinition, error) {
 	r := &formReader{Values: v}
 	r.takeAdded()
@@ -72,7 +74,7 @@ func readTemplate(v url.Values) (api.TemplateDefinition, error) {
 	return d, fault.InvalidFields(r.wrong)
 }
 
-// objectFault returns why a text is no JSON object, with the line; "": it is one.
+// objectFault returns why a text isn't a JSON object, with the line; "" if it is one.
 func objectFault(text string) string {
 	var object map[string]json.RawMessage
 	err := json.Unmarshal([]byte(text), &object)
@@ -87,7 +89,7 @@ func objectFault(text string) string {
 	}
 	before := text[:min(max(at-1, 0), len(text))]
 	line := strings.Count(before, "\n") + 1
-	return "is no JSON: line " + strconv.Itoa(line) + ", column " +
+	return "isn’t valid JSON: line " + strconv.Itoa(line) + ", column " +
 		strconv.Itoa(len(before)-strings.LastIndexByte(before, '\n')) + ": " + err.Error()
 }
 
@@ -148,7 +150,7 @@ func (u *UI) createTemplate(w http.ResponseWriter, r *http.Request) error {
 	d, err := readTemplate(f)
 	if err == nil && account != "" && boundTo(r) == "" {
 		if _, err = u.Accounts.Get(r.Context(), account); fault.Is(err, fault.NotFound) {
-			err = fault.InvalidField("account", "is no account")
+			err = fault.InvalidField("account", "isn’t an account")
 		}
 	}
 	var made api.TemplateCreated
@@ -164,10 +166,10 @@ func (u *UI) createTemplate(w http.ResponseWriter, r *http.Request) error {
 		return u.showTemplateForm(w, r, templateFormView{}, f, err)
 	}
 	noteMade(r, made)
-	return done(w, r, templateAddress(made.ID, "", 0, ""), "The template %s was stored.", made.ID)
+	return done(w, r, templateAddress(made.ID, "", 0, ""), "Template %s saved.", made.ID)
 }
 
-// changeTemplate stores what was edited, unless somebody else changed the template meanwhile.
+// changeTemplate saves the template, unless someone else changed it since the editor was opened.
 func (u *UI) changeTemplate(w http.ResponseWriter, r *http.Request) error {
 	id, _, _, err := templateOf(r)
 	if err != nil {
@@ -176,7 +178,7 @@ func (u *UI) changeTemplate(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	version, err := strconv.Atoi(f.Get("version"))
 	if err != nil || version < 1 {
-		return fault.InvalidField("version", "must be that of the editor")
+		return fault.InvalidField("version", "must be the version of the editor")
 	}
 	d, err := readTemplate(f)
 	var got api.TemplateUpdated
@@ -195,29 +197,27 @@ func (u *UI) changeTemplate(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, templateAddress(id, "", 0, ""), "Saved as version %d.", got.Version)
 }
 
-// trialView is what the frame beside the editor shows.
+// trialView is what the frame next to an editor shows.
 type trialView struct {
 	api.TemplatePreview
 	Trouble string
 	Faults  []fault.Field
-	Sheet   string // URL of the style sheet
+	Lacks   []string // variables that the person lacks
+	Sheet   string   // URL of the style sheet
 }
 
-// trialPage is a page of its own: the frame has no script and no cookies. The html of the mail is in a frame
-// within it, which can load nothing.
-var trialPage = template.Must(template.ParseFS(embedded, "templates/frames/trial.html"))
+// trialPage has the pages of the frames next to editors, which have no script and no cookies. The HTML of an
+// email is in another frame within it, which can load nothing.
+var trialPage = template.Must(template.New("").Funcs(template.FuncMap{"count": chart.Count}).
+	ParseFS(embedded, "templates/frames/*.html"))
 
-// tryTemplate answers the frame beside the editor: what the template that was not saved yet says.
+// tryTemplate answers the frame next to the editor with a preview of what was typed.
 func (u *UI) tryTemplate(w http.ResponseWriter, r *http.Request) error {
 	if err := parseFormOf(w, r, campaignFormLimit); err != nil {
 		return err
 	}
 	f := r.PostForm
-	sheet, err := u.static.url("pages.css")
-	if err != nil {
-		return err
-	}
-	view := trialView{Sheet: sheet}
+	var view trialView
 	d, err := readTemplate(f)
 	if err == nil {
 		account := strings.TrimSpace(f.Get("account"))
@@ -225,25 +225,29 @@ func (u *UI) tryTemplate(w http.ResponseWriter, r *http.Request) error {
 			Kind: f.Get("kind"), TemplateDefinition: d, Account: account,
 			Locale: strings.TrimSpace(f.Get("previewLocale"))})
 	}
+	return u.showTrial(w, view, err)
+}
+
+// showTrial answers the frame next to an editor with a preview, or with the reason why there is none.
+func (u *UI) showTrial(w http.ResponseWriter, view trialView, err error) error {
 	switch {
 	case fault.Is(err, fault.Unprocessable) || fault.Is(err, fault.Invalid) || fault.Is(err, fault.Forbidden):
 		view.Trouble, view.Faults = wordsOf(err).Message, wordsOf(err).Fields
 	case err != nil:
 		return err
 	}
+	if view.Sheet, err = u.static.url("pages.css"); err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	if err := trialPage.ExecuteTemplate(&b, "trial.html", view); err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Content-Security-Policy", trialPolicy)
-	h.Set("X-Frame-Options", "SAMEORIGIN")
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes())
+	writeFrameUnder(w, trialPolicy, b.String())
 	return nil
 }
 
-// trialPolicy is that of the frame beside the editor, and of the mail in it: styles and embedded images only.
+// trialPolicy allows styles and embedded images, in the frame next to an editor and in the email in it.
 const trialPolicy = "sandbox; default-src 'none'; img-src data:; style-src 'self' 'unsafe-inline'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
@@ -273,5 +277,5 @@ func (u *UI) testTemplate(w http.ResponseWriter, r *http.Request) error {
 		req.Render = &api.Render{Params: t.Sample}
 	}
 	got, err := u.Outbox.Intake.Submit(r.Context(), req)
-	return told(w, r, to, "/messages/"+got.QueueID, err, "The test of template %s was accepted.", id)
+	return told(w, r, to, "/messages/"+got.QueueID, err, "Test of template %s sent.", id)
 }

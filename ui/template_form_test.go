@@ -27,7 +27,7 @@ func TestTemplateIsWrittenTriedComparedAndSent(t *testing.T) {
 	if p.status != http.StatusBadRequest {
 		t.Fatalf("a wrong sample answers %d", p.status)
 	}
-	p.has(t, `id="sample-wrong">is no JSON: line 2, column 8`, "Order {{params.number}}")
+	p.has(t, `id="sample-wrong">isn’t valid JSON: line 2, column 8`, "Order {{params.number}}")
 	f.Set("sample", `{"number": 7}`)
 	p = b.post("/templates", f)
 	p.has(t, `id="content.html-wrong">`, "line 2")
@@ -41,7 +41,7 @@ func TestTemplateIsWrittenTriedComparedAndSent(t *testing.T) {
 	if csp := p.header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox; default-src 'none'") {
 		t.Errorf("the frame has the policy %q", csp)
 	}
-	b.submitForm("/templates", f).has(t, "The template order was stored", "Order 7")
+	b.submitForm("/templates", f).has(t, "Template order saved", "Order 7")
 
 	p = b.get("/templates/order/edit")
 	p.isSafe(t, "/templates/order/edit")
@@ -55,18 +55,18 @@ func TestTemplateIsWrittenTriedComparedAndSent(t *testing.T) {
 	if p.status != http.StatusConflict {
 		t.Errorf("a change of an old version answers %d", p.status)
 	}
-	p.has(t, "Somebody else changed the template", "/templates/order/compare?from=1&to=2", `value="Mine"`)
+	p.has(t, "Someone else changed this template", "/templates/order/compare?from=1&to=2", `value="Mine"`)
 	p = b.get("/templates/order/compare?from=1&to=2")
 	p.isSafe(t, "versions")
 	p.has(t, "content: html", "<ins><p>Three</p></ins>", "<del><p>Two</p>")
-	b.get("/templates/order/compare?from=2&to=2").has(t, "The two say the same")
+	b.get("/templates/order/compare?from=2&to=2").has(t, "The versions have the same content")
 	if p := b.get("/templates/order/compare?from=x&to=9"); p.status != http.StatusBadRequest {
 		t.Errorf("no version: %d", p.status)
 	}
 
 	b.submitForm("/templates/order/test", url.Values{"to": {"ada"}}).has(t, `class="flash bad"`)
 	b.submitForm("/templates/order/test", url.Values{"to": {"ada@example.net"}}).has(t,
-		"The test of template order was accepted", "Order 7")
+		"Test of template order sent", "Order 7")
 }
 
 // TestVariantsOfATemplateAreEdited: they are added, changed, shown beside the editor, and deleted.
@@ -76,7 +76,7 @@ func TestVariantsOfATemplateAreEdited(t *testing.T) {
 	b := w.operator()
 	f := url.Values{"id": {"hi"}, "name": {"Hi"}, "kind": {"template"}, "format": {"html"},
 		"content.subject": {"Hello"}, "content.text": {"Hello"}, "locale": {"de"}}
-	b.post("/templates", f).has(t, `id="locale-wrong">needs a content`)
+	b.post("/templates", f).has(t, `id="locale-wrong">needs content`)
 	f.Set("locale", "de.CH")
 	f.Set("added.subject", "Hallo")
 	b.post("/templates", f).has(t, `id="locale-wrong">must be a locale`, `value="Hallo"`)
@@ -84,7 +84,7 @@ func TestVariantsOfATemplateAreEdited(t *testing.T) {
 	p := b.post("/templates", f)
 	p.has(t, "Variant d", "must be a locale such as de", `name="locales.d.subject" value="Hallo"`)
 	f.Set("locale", "de")
-	b.submitForm("/templates", f).has(t, "The template hi was stored", "Hallo")
+	b.submitForm("/templates", f).has(t, "Template hi saved", "Hallo")
 
 	p = b.get("/templates/hi/edit")
 	p.eachFieldHasALabel(t, "/templates/hi/edit")

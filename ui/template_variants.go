@@ -8,28 +8,28 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// The editor of a template has a part for each variant, whose fields are locales.LOCALE.subject and so on. A
-// further part adds a variant: its fields are added.subject and so on, with its locale in the field locale.
+// The editor of a template has a part for each variant, with fields such as locales.LOCALE.subject. Another
+// part adds a variant: it has fields such as added.subject, and its locale is in the field locale.
 
-// contentFields are the fields of a content or variant, whose names begin with prefix.
+// contentFields returns the fields of a content or variant. Their names begin with prefix.
 func contentFields(prefix, placeholder string) []formField {
 	const most = 1 << 20
 	return []formField{
 		{Name: prefix + "subject", Label: "Subject", Most: 10240, Placeholder: placeholder},
 		{Name: prefix + "previewText", Label: "Preview text", Most: 1024, Placeholder: placeholder},
-		{Name: prefix + "html", Label: "html, or Markdown", Kind: "lines", Most: most, Placeholder: placeholder},
-		{Name: prefix + "text", Label: "Text", Kind: "lines", Most: most, Placeholder: "made from the html"},
+		{Name: prefix + "html", Label: "HTML or Markdown", Kind: "lines", Most: most, Placeholder: placeholder},
+		{Name: prefix + "text", Label: "Text", Kind: "lines", Most: most, Placeholder: "generated from the HTML"},
 	}
 }
 
-// variantGroups are the parts of the editor for the variants of these locales, and for one more.
+// variantGroups returns the parts of the editor for the variants of these locales, and for a new one.
 func variantGroups(locales []string) (groups []formGroup) {
 	for _, locale := range locales {
 		groups = append(groups, formGroup{Legend: "Variant " + locale, Folded: true,
-			Fields: contentFields("locales."+locale+".", "as in the content; a variant without anything is deleted")})
+			Fields: contentFields("locales."+locale+".", "as in the content; empty a variant to delete it")})
 	}
 	return append(groups, formGroup{Legend: "Add a variant", Folded: true, Fields: append([]formField{
-		{Name: "locale", Label: "Its locale", Most: 64, Placeholder: "de, de-CH or pt-BR"},
+		{Name: "locale", Label: "Locale", Most: 64, Placeholder: "de, de-CH or pt-BR"},
 	}, contentFields("added.", "as in the content")...)})
 }
 
@@ -39,7 +39,7 @@ func (r *formReader) content(prefix string) api.TemplateContent {
 		HTML: unix("html"), Text: unix("text")}
 }
 
-// localesOf returns the locales that a form has variants of, in the order of the alphabet.
+// localesOf returns the locales of a form's variants, sorted.
 func localesOf(f url.Values) (locales []string) {
 	for name := range f {
 		rest, is := strings.CutPrefix(name, "locales.")
@@ -51,8 +51,7 @@ func localesOf(f url.Values) (locales []string) {
 	return locales
 }
 
-// takeAdded makes the variant that is added one of the others. What is wrong with its locale stays beside the
-// field.
+// takeAdded turns the variant that is added into a normal one. It leaves the fields if the locale is wrong.
 func (r *formReader) takeAdded() {
 	locale, added := r.text("locale"), r.content("added.")
 	var wrong string
@@ -60,13 +59,13 @@ func (r *formReader) takeAdded() {
 	case locale == "" && none:
 		return
 	case locale == "":
-		wrong = "is required for a variant"
+		wrong = "is required"
 	case none:
-		wrong = "needs a content"
+		wrong = "needs content"
 	case strings.ContainsAny(locale, ". \t"):
 		wrong = "must be a locale such as de, de-CH or pt-BR"
 	case slices.Contains(localesOf(r.Values), locale):
-		wrong = "has a variant already"
+		wrong = "already has a variant"
 	}
 	if wrong != "" {
 		r.wrong.Add("locale", "%s", wrong)
@@ -77,7 +76,7 @@ func (r *formReader) takeAdded() {
 	r.Del("locale")
 }
 
-// variants reads the variants. Those without anything are left out.
+// variants reads the variants. It skips empty ones.
 func (r *formReader) variants() map[string]api.TemplateContent {
 	all := map[string]api.TemplateContent{}
 	for _, locale := range localesOf(r.Values) {

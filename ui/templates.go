@@ -33,7 +33,7 @@ func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
 	v := templatesView{Kind: q.Get("kind"), Account: strings.TrimSpace(q.Get("account")),
 		Search: strings.TrimSpace(q.Get("search")), Kinds: templateKinds}
 	if v.Kind != "" && !slices.Contains(templateKinds, v.Kind) || len(v.Account) > 256 || len(v.Search) > 256 {
-		return fault.InvalidField("kind", "is not a kind, or account or search is too long")
+		return fault.InvalidField("kind", "isn’t one of the choices, or account or search is too long")
 	}
 	if v.Account != "" {
 		if _, err := ownAccount(r, v.Account); err != nil {
@@ -55,15 +55,15 @@ func (u *UI) templates(w http.ResponseWriter, r *http.Request) error {
 // templateView is the page of one template, in one version and locale.
 type templateView struct {
 	Template api.Template // with the content of the version
-	Number   int          // of the version that is shown
+	Number   int          // version that is shown
 	Current  bool         // it is the current one
 	Versions []api.TemplateVersionRow
 	Variants []templateVariant
-	Locale   string // of the preview
+	Locale   string // preview locale
 	Locales  []string
-	Preview  *api.TemplatePreview // nil: it has faults
+	Preview  *api.TemplatePreview // nil if it has errors
 	Faults   []fault.Field
-	Trouble  string // heading of the faults
+	Trouble  string // heading of the errors
 	Frame    string // URL of the html of the preview; empty: none
 }
 
@@ -118,7 +118,7 @@ func (v *templateView) read() {
 }
 
 func partsOf(c api.TemplateContent) []templatePart {
-	all := []templatePart{{"Subject", c.Subject}, {"Preview text", c.PreviewText}, {"html", c.HTML},
+	all := []templatePart{{"Subject", c.Subject}, {"Preview text", c.PreviewText}, {"HTML", c.HTML},
 		{"Text", c.Text}}
 	return slices.DeleteFunc(all, func(p templatePart) bool { return p.Text == "" })
 }

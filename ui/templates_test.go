@@ -31,7 +31,7 @@ func TestTemplatesAreListed(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/templates").has(t, "There is no template", "postroom template push")
+	b.get("/templates").has(t, "No templates yet", "postroom template push")
 	w.template(order())
 	shop := "shop"
 	w.template(api.TemplateRequest{ID: "foot", Account: &shop, Name: "foot", Kind: "partial",
@@ -55,13 +55,13 @@ func TestATemplateIsShownWithItsPreview(t *testing.T) {
 	p := b.get("/templates/order")
 	p.isSafe(t, "/templates/order")
 	p.has(t, "Order <b>", "Order 7", "Hello <Ann>",
-		"<code>params.gone</code> <small>(subject, line 1, column 23)", "1 version", "in force", "{{params.name}}",
+		"<code>params.gone</code> <small>(subject, line 1, column 23)", "1 version", "current", "{{params.name}}",
 		`<iframe class="mail" src="/templates/order/preview?version=1" sandbox`)
 	p.lacks(t, "Restore version")
 	if strings.Contains(p.body, "<script>alert") {
 		t.Error("the template's html is in the page")
 	}
-	b.get("/templates/order?locale=de-CH").has(t, "Bestellung 7", "in the variant <strong>de</strong>",
+	b.get("/templates/order?locale=de-CH").has(t, "Bestellung 7", "variant <strong>de</strong>",
 		"preview?locale=de-CH&version=1")
 
 	f := b.get("/templates/order/preview?version=1")

@@ -37,8 +37,8 @@ var columnNames = headingsOf(map[string]string{
 const mayBeEmail = "address"
 
 // targets are the fields of subscribers that the option columns may name.
-var targets = []string{"email", "name", "locale", "tz", "tags", "attributes", "lists", "created",
-	"suppressions",
+var targets = []string{"email", "name", "first", "last", "locale", "tz", "tags", "attributes", "lists",
+	"created", "suppressions",
 	saysState,
 	saysSubscribed, saysUnsubscribed}
 

@@ -21,14 +21,14 @@ const (
 	countSaved    = time.Second          // how often the progress is stored
 	countDead     = time.Minute          // without progress: its process has ended
 	countKept     = 30 * 24 * time.Hour  // how long a result is kept
-	countTimeout  = 30 * time.Minute     // for a whole count
+	countTimeout  = 30 * time.Minute     // for the whole count
 	countPause    = 2 * time.Millisecond // between batches of pages, so that mail goes first
 )
 
 func segmentCountKey(id string) string { return redisdb.Key(0, "segment-count", id) }
 
 // StartCount begins to count a segment, unless that is under way, and returns the progress. The count
-// continues when ctx ends.
+// continues after ctx ends.
 func (s *Segments) StartCount(ctx context.Context, bound, id string) (api.SegmentCount, error) {
 	r, rule, err := s.find(ctx, bound, id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Segments) StartCount(ctx context.Context, bound, id string) (api.Segmen
 	return started, nil
 }
 
-// Count returns the progress or the result of a segment's last count, or NotFound if it was never counted.
+// Count returns the progress or the result of a segment's last count. It returns NotFound if there was none.
 func (s *Segments) Count(ctx context.Context, bound, id string) (api.SegmentCount, error) {
 	if _, _, err := s.find(ctx, bound, id); err != nil {
 		return api.SegmentCount{}, err
@@ -178,4 +178,60 @@ func (c *counting) save(ctx context.Context) error {
 		return redisdb.Failed(err, "store the count of segment %s", c.record.ID)
 	}
 	return nil
+}
+
+// SegmentTrial is what a rule that isn't stored selects.
+type SegmentTrial struct {
+	Sentence string
+	Warnings []string
+	Count    int // selected, of those that were looked at
+	Looked   int
+	Total    int // subscribers of the account
+}
+
+// mostTried bounds how many subscribers a trial looks at, so that an editor can ask again and again.
+const mostTried = 20_000
+
+// Try returns what a rule would select. It looks at the first 20,000 subscribers only. It returns the
+// errors of Create.
+func (s *Segments) Try(ctx context.Context, bound, account string, raw []byte) (SegmentTrial, error) {
+	account, err := requestAccount(bound, account)
+	if err != nil {
+		return SegmentTrial{}, err
+	}
+	rule, err := segment.Parse("rule", raw)
+	if err == nil {
+		err = s.checkCampaigns(ctx, account, raw)
+	}
+	if err != nil {
+		return SegmentTrial{}, err
+	}
+	trial := SegmentTrial{Sentence: rule.Sentence()}
+	if trial.Warnings, err = s.warnings(ctx, account, rule); err != nil {
+		return trial, err
+	}
+	if trial.Total, err = s.subscribers.Count(ctx, account); err != nil {
+		return trial, err
+	}
+	judge, now := s.subscribers.judge(account, rule), s.subscribers.now()
+	for from, more := uint32(0), true; more && trial.Looked < mostTried; {
+		from, more, err = s.subscribers.walk(ctx, account, members{}, from, walkPages,
+			func(ordinal uint32, r *record) (bool, error) {
+				trial.Looked++
+				judged, err := judge.subscriber(ctx, ordinal, r)
+				if err == nil && rule.Holds(judged, now) {
+					trial.Count++
+				}
+				return true, err
+			})
+		if err != nil {
+			return trial, err
+		}
+	}
+	return trial, nil
+}
+
+// Attributes returns the attributes that subscribers of an account have, with the types of their values.
+func (s *Subscribers) Attributes(ctx context.Context, account string) (map[string][]string, error) {
+	return s.attributes.all(ctx, account)
 }

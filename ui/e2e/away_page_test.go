@@ -72,7 +72,7 @@ func TestAFormSurvivesThatRedisIsAway(t *testing.T) {
 	v.do(chromedp.SendKeys(chromedp.CSS("#token"), a.Token()))
 	v.click(".login button")
 	v.sees("New campaign")
-	v.do(chromedp.SendKeys(chromedp.CSS("main [name=name]"), "Spring sale"))
+	v.settles(func() { v.do(chromedp.SendKeys(chromedp.CSS("main [name=name]"), "Spring sale")) })
 	v.refusals.Store(true)
 	redis.Stop()
 	v.click("#save")

@@ -33,18 +33,18 @@ func TestDigestsInABrowser(t *testing.T) {
 		}
 	}
 	v := visit(t, a.URL())
-	v.open("/digests/kinds/new")
+	v.open("/digests/categories/new")
 	v.do(chromedp.SendKeys(chromedp.CSS("#token"), a.Token()))
 	v.click(".login button")
 	v.do(chromedp.SendKeys(chromedp.CSS("input[name=category]"), "comment"),
-		chromedp.SendKeys(chromedp.CSS("textarea[name=titles]"), "en=Comments on posts"))
+		chromedp.SendKeys(chromedp.CSS("[name='title.0.text']"), "Comments on posts"))
 	v.click("#save")
-	v.sees("The kind comment was added", "Comments on posts")
+	v.sees("Category comment added", "Comments on posts")
 
 	v.open("/digests/recipients?q=ann@")
 	v.sees("u/1", "ann@example.com")
 	v.click("table a")
-	v.sees("2 events wait", "My holidays", "Cleo, Ben", "every day at 08:00")
+	v.sees("2 pending events", "My holidays", "Cleo, Ben", "every day at 08:00")
 	v.do(chromedp.Click(chromedp.CSS("#change")))
 	for mode, want := range map[string]string{"weekly": "mode weekdays at", "custom": "mode times cron",
 		"off": "mode", "immediate": "mode gap"} {
@@ -58,7 +58,7 @@ func TestDigestsInABrowser(t *testing.T) {
 		chromedp.SendKeys(chromedp.CSS("input[name='c.0.at']"), "17:30"),
 		chromedp.SetValue(chromedp.CSS("input[name=pausedUntil]"), "2090-01-31T09:00"))
 	v.click("#save")
-	v.sees("Changed. What waits follows it.", "every Friday at 17:30", "chosen by the reader")
+	v.sees("Recipient saved.", "every Friday at 17:30", "chosen by the reader")
 	one, err := api.GetDigestRecipient.Do(t.Context(), client, api.DigestAccount{}, "u/1")
 	if err != nil {
 		t.Fatal(err)
@@ -68,14 +68,14 @@ func TestDigestsInABrowser(t *testing.T) {
 	}
 
 	v.click("#live a.button")
-	v.sees("The next mail is due", "Cleo and Ben")
+	v.sees("The next email is due", "Cleo and Ben")
 	if n := run(v, chromedp.Evaluate[int](`document.querySelectorAll("iframe.mail[sandbox='']").length`)); n != 1 {
 		t.Errorf("%d frames", n)
 	}
 	v.click("a.id")
 	v.click("#send")
-	v.sees("What waited is in this run")
-	v.sees("What it said", "My holidays", "Ended") // live: its mail was sent
+	v.sees("This run contains the pending events")
+	v.sees("Content", "My holidays", "Finished") // live: its mail was sent
 	here := v.where()
 	v.click("dd a[href^='/messages/']")
 	v.sees("Timeline")

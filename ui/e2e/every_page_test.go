@@ -38,7 +38,7 @@ var everyPage = strings.Fields(`/ /?days=7 /playbooks
 	/erasures/{erasure}
 	/campaigns /campaigns/new /campaigns/summer /campaigns/autumn /campaigns/winter /campaigns/winter/edit
 	/campaigns/autumn/preview /campaigns/autumn/recipients
-	/digests /digests/kinds /digests/kinds/new /digests/kinds/shop/comment /digests/runs
+	/digests /digests/categories /digests/categories/new /digests/categories/shop/comment /digests/runs
 	/digests/runs/{run} /digests/runs/{failedRun} /digests/recipients?account=shop
 	/digests/recipients/shop/u1 /digests/recipients/shop/u1/preview
 	/settings /tokens /audit /people /people/ada /sessions /inbox /inbox/0

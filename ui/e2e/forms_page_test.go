@@ -133,7 +133,7 @@ func TestTemplateInTheBrowser(t *testing.T) {
 		t.Errorf("the frame of a phone is %v pixels wide", width)
 	}
 	v.click("#save")
-	v.sees("The template order was stored", "Hello Ann")
+	v.sees("Template order saved", "Hello Ann")
 	v.open("/templates/order/edit")
 	v.fill("content.html", "<p>Dearest {{params.name}}</p>")
 	v.click("#save")
@@ -144,7 +144,7 @@ func TestTemplateInTheBrowser(t *testing.T) {
 	v.do(chromedp.Click(chromedp.CSS(".ask > summary")))
 	v.fill("to", "ada@example.net")
 	v.click("#test")
-	v.sees("The test of template order was accepted")
+	v.sees("Test of template order sent")
 	if got := relay.Wait(1)[0]; !strings.Contains(string(got.Data), "Dearest Ann") {
 		t.Errorf("the relay got %s", got.Data)
 	}

@@ -12,6 +12,18 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
+// settles types, and waits until the preview next to the form has followed.
+func (v *visitor) settles(typing func()) {
+	v.t.Helper()
+	v.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("iframe[name=trial]").addEventListener("load", () => {
+		window.settled = sessionStorage.getItem("draft") !== null;
+	})`))
+	typing()
+	apptest.Eventually(v.t, "the preview follows what is typed", func() bool {
+		return asked[bool](v, `window.settled === true`)
+	})
+}
+
 // TestAFormSurvivesTheEndOfTheSession: after the login it has what was filled in, until it is saved. A form
 // that was refused has it, too.
 func TestAFormSurvivesTheEndOfTheSession(t *testing.T) {
@@ -31,7 +43,7 @@ func TestAFormSurvivesTheEndOfTheSession(t *testing.T) {
 	login()
 	v.sees("New campaign")
 	v.do(chromedp.SendKeys(chromedp.CSS("main [name=name]"), "Spring sale"))
-	v.do(chromedp.SendKeys(chromedp.CSS("main [name=text]"), "Everything must go"))
+	v.settles(func() { v.do(chromedp.SendKeys(chromedp.CSS("main [name=text]"), "Everything must go")) })
 	if _, err := chromedp.Call(v.ctx, network.ClearBrowserCookies, cdp.Empty{}); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +67,7 @@ func TestAFormSurvivesTheEndOfTheSession(t *testing.T) {
 	}
 	v.do(chromedp.SendKeys(chromedp.CSS("main form[method=post] [name=account]"), "\b\b\b\b\b\b"))
 	v.click("#add")
-	v.sees("was added")
+	v.sees("created")
 	v.open("/lists")
 	if name := value("form[method=post] [name=name]"); name != "" {
 		t.Errorf("the form of a new list has the saved name %q", name)

@@ -194,6 +194,46 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
+// A button with data-press is pressed when the field that it names changes.
+for (const button of document.querySelectorAll("[data-press]")) button.form.elements[button.dataset.press].addEventListener("change", () => button.click());
+
+// A button with data-insert asks the server for the form with an unsubscribe link. Here the link goes to the cursor instead.
+for (const button of document.querySelectorAll("[data-insert]")) {
+  button.addEventListener("click", (e) => {
+    const field = button.form.elements[button.dataset.insert];
+    const link = button.form.elements["render.format"]?.value === "markdown" ? "[Unsubscribe]({{rcpt.unsubscribeUrl}})" : '<p><a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>';
+    e.preventDefault();
+    field.setRangeText(link, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.focus();
+  });
+}
+
+// A file of an import is sent in part as soon as it is chosen, to show its columns.
+for (const field of document.querySelectorAll("[data-preview]")) {
+  field.addEventListener("change", async () => {
+    const form = new FormData(field.form), file = field.files[0], box = document.getElementById("columns");
+    for (const name of ["heading", "column", "automatic", "file"]) form.delete(name);
+    if (file) form.append("file", file.slice(0, 65536), file.name);
+    const answer = file && await fetch(field.dataset.preview, { method: "POST", body: form, redirect: "manual" }).catch(() => null);
+    if (answer?.ok) box.innerHTML = await answer.text();
+    else box.replaceChildren();
+  });
+}
+
+// A condition of a segment offers the operators of what it is about.
+const operators = { attribute: "Attributes", list: "Lists", campaign: "Campaigns", created: "Dates", consent: "Dates" };
+for (const term of document.querySelectorAll("[data-term]")) {
+  const about = term.querySelector(".about"), op = term.querySelector(".op");
+  const offer = () => {
+    const label = operators[about.value.split(":")[0]];
+    for (const group of op.querySelectorAll("optgroup")) group.hidden = group.disabled = label && group.label !== label;
+    if (label && op.selectedOptions[0]?.parentElement.label !== label) op.querySelector(`optgroup[label="${label}"] option`).selected = true;
+  };
+  about.addEventListener("change", offer);
+  offer();
+}
+
 // A button with data-typed is pressed by itself, a moment after its form was typed into.
 for (const button of document.querySelectorAll("[data-typed]")) {
   let timer;
@@ -203,6 +243,15 @@ for (const button of document.querySelectorAll("[data-typed]")) {
     timer = setTimeout(press, 500);
   });
   press();
+}
+
+// A box with data-load is replaced once, by what takes longer than the page may.
+for (const box of document.querySelectorAll("[data-load]")) {
+  fetch(box.dataset.load, { redirect: "manual", cache: "no-store" }).then(async (answer) => {
+    if (!answer.ok) return;
+    box.innerHTML = await answer.text();
+    localize(box);
+  }, () => {});
 }
 
 localize(document);
