@@ -25,7 +25,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		events: auto.Counters("postroom_digest_events_total",
-			"Events of digests that were taken in, by what became of them.",
+			"Accepted digest events, by result.",
 			"state", waiting, atOnce, dropped, "refused"),
 		runs: auto.Counters("postroom_digest_runs_total", "Runs of digests that ended, by result.",
 			"state", api.DigestSent, api.DigestFailed, api.DigestSkipped),
@@ -33,7 +33,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			prometheus.ExponentialBuckets(.0005, 4, 8)).WithLabelValues(),
 		planned: auto.Gauge("postroom_digests_planned", "Schedules for which something waits."),
 		late: auto.Gauge("postroom_digests_late_seconds",
-			"By how much the oldest digest that is due, or at work, is late; 0: none is."),
+			"Delay of the oldest digest that is due or in progress. 0 if there is none."),
 	}
 }
 

@@ -38,7 +38,7 @@ func NewBounces(f *Feedback, o BounceOptions) *Bounces {
 		mails: auto.CountersBy("postroom_feedback_returned_total",
 			"Mails that came back, by what they are and what was done with them.", "kind", "result"),
 		refused: auto.Counter("postroom_feedback_return_paths_refused_total",
-			"Recipients refused by the bounce listener: return paths that are forged, and addresses that are none."),
+			"Recipients refused by the bounce listener: forged return paths and invalid addresses."),
 	}
 	for _, kind := range []bounce.Kind{
 		bounce.Bounced, bounce.Delayed, bounce.Delivered, bounce.Complained, bounce.AutoReply, bounce.Challenge,
@@ -89,7 +89,7 @@ func (b *Bounces) Expected(address string) error {
 	case b.opts.Address != "" && strings.EqualFold(address, b.opts.Address):
 		return nil
 	case b.opts.Domain == "" || !strings.EqualFold(domain, b.opts.Domain):
-		return fault.New(fault.Forbidden, "", "no mail comes back to this address")
+		return fault.New(fault.Forbidden, "", "this address doesn't accept bounces")
 	}
 	if _, err := b.feedback.Tokens.ReadReturnPath(address); err == nil {
 		return nil
@@ -98,7 +98,7 @@ func (b *Bounces) Expected(address string) error {
 	if strings.HasPrefix(strings.ToLower(local), signedtoken.Prefix) {
 		return fault.New(fault.NotFound, "", "not a return path of any message")
 	}
-	return fault.New(fault.Forbidden, "", "no mail comes back to this address")
+	return fault.New(fault.Forbidden, "", "this address doesn't accept bounces")
 }
 
 // Receive reads a mail that came back to envelopeTo, and puts the facts it proves into the inbox. They are

@@ -15,7 +15,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		mails: auto.Counters("postroom_campaign_mails_total",
-			"Mails of campaigns that this process tried to send, by what came of them.",
+			"Campaign emails that this process tried to send, by result.",
 			"state", "sent", "deferred", "bounced", "failed", "inDoubt"),
 		sending: auto.Gauge("postroom_campaigns_sending", "Campaigns that this process is sending."),
 	}

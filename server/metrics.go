@@ -44,7 +44,7 @@ func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metri
 		inFlight: auto.Gauge("postroom_http_requests_in_flight", "Requests being answered."),
 		submits: auto.Counters("postroom_submits_total", "Submit requests by outcome.", "outcome",
 			submitOutcomes...),
-		connections: auto.Counters("postroom_http_connections_total", "HTTP connections by what became of them.",
+		connections: auto.Counters("postroom_http_connections_total", "HTTP connections by result.",
 			"result", "served", "evicted", "refused"),
 		wrongProofs: auto.Counters("postroom_http_wrong_proofs_total",
 			"Requests to public URLs whose token or signature is wrong, by whether the address had too many.",

@@ -32,7 +32,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	seconds := auto.HistogramsBy("postroom_smtp_phase_seconds",
 		"Time spent in each phase of handing a message to a relay.",
 		[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}, "phase")
-	recipients := auto.CountersBy("postroom_smtp_recipients_total", "Recipients by what came of one attempt.",
+	recipients := auto.CountersBy("postroom_smtp_recipients_total", "Recipients by result of one attempt.",
 		"outcome")
 	for _, p := range phases {
 		m.phases = append(m.phases, seconds.WithLabelValues(p))

@@ -23,7 +23,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		help     string
 	}{
 		{&m.takes, "postroom_limit_taken_total", "Times a scope let a message go."},
-		{&m.waits, "postroom_limit_waits_total", "Times a message was told to wait."},
+		{&m.waits, "postroom_limit_waits_total", "Times that a limit made a message wait."},
 		{&m.pauses, "postroom_limit_pauses_total", "Pauses that relays asked for."},
 		{&m.fulls, "postroom_limit_connections_full_total",
 			"Connections not opened because there were as many as there may be."},

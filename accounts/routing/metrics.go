@@ -24,7 +24,7 @@ func newMetrics(reg prometheus.Registerer, b *breakers, g *connectionLimits) *me
 	rests := auto.CountersBy("postroom_route_rests_total",
 		"Times a relay that failed again and again was given a rest.", "kind")
 	waits := auto.CountersBy("postroom_route_waits_total",
-		"Messages told to come back later, before any relay was tried.", "reason")
+		"Messages deferred before any relay was tried.", "reason")
 	m := &metrics{tries: map[string]map[outcome]prometheus.Counter{}, rests: map[string]prometheus.Counter{},
 		waits: map[string]prometheus.Counter{}, failovers: auto.Counter("postroom_route_failovers_total",
 			"Times a message was taken to a further relay within one attempt.")}
@@ -34,7 +34,7 @@ func newMetrics(reg prometheus.Registerer, b *breakers, g *connectionLimits) *me
 			m.tries[kind][o] = tries.WithLabelValues(kind, string(o))
 		}
 		promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "postroom_route_resting", Help: "Relays that rest, or that are about to be tried after a rest.",
+			Name: "postroom_route_resting", Help: "Relays that are paused after failures, or about to be tried after a pause.",
 			ConstLabels: prometheus.Labels{"kind": kind},
 		}, func() float64 { return b.count(kind == "gateway") })
 	}

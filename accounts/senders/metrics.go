@@ -17,7 +17,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			"Requests for a mail that verifies an address of an account, by result.",
 			"result", "sent", "repeated", "limited", "refused"),
 		links: auto.Counters("postroom_senders_links_total",
-			"Uses of the links of these mails, and visits with one that does not work, by outcome.",
+			"Uses of the links in these emails, including invalid links, by outcome.",
 			"outcome", "verified", "repeated", "old", "forged"),
 	}
 }

@@ -35,16 +35,16 @@ const (
 	TrackOpen        Type = "trackOpen"        // its pixel was fetched
 	TrackClick       Type = "trackClick"       // one of its links was followed
 	MessageReported  Type = "messageReported"  // a provider reported something else; reason has its word
-	ListUnsubscribe  Type = "listUnsubscribe"  // the recipient wants no more mail, of a list or of the account
-	ListSubscribe    Type = "listSubscribe"    // the recipient wants it again
+	ListUnsubscribe  Type = "listUnsubscribe"  // the recipient unsubscribed from a list or from the account
+	ListSubscribe    Type = "listSubscribe"    // the recipient resubscribed
 )
 
 // What can happen to a campaign.
 const (
 	CampaignStarted  Type = "campaignStarted"  // a run began
 	CampaignPaused   Type = "campaignPaused"   // somebody paused it
-	CampaignHeld     Type = "campaignHeld"     // it stopped by itself; reason says why
-	CampaignFinished Type = "campaignFinished" // its run is over: sent, cancelled or failed
+	CampaignHeld     Type = "campaignHeld"     // Postroom held it, for the given reason
+	CampaignFinished Type = "campaignFinished" // its run is finished: sent, cancelled or failed
 )
 
 // What can happen to an audience.
@@ -102,7 +102,7 @@ type Event struct {
 	Account string          `json:"account,omitempty"` // empty for events of the whole instance
 	Time    time.Time       `json:"date"`
 	Quiet   bool            `json:"quiet,omitempty"` // for Postroom itself and the archive: no webhook gets it
-	Trace   string          `json:"trace,omitempty"` // of its message, as package traces writes it; empty: none
+	Trace   string          `json:"trace,omitempty"` // ID of its message, as package traces writes it, or empty
 	Data    json.RawMessage `json:"data"`            // one of the structs of this package, by Type
 }
 

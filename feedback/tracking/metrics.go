@@ -33,7 +33,7 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) *metrics {
 		dropped: auto.Counter("postroom_tracking_dropped_total",
 			"Opens and clicks lost because too many waited, or the process ended."),
 	}
-	auto.GaugeFunc("postroom_tracking_waiting", "Opens and clicks that wait in memory to be handed over.",
+	auto.GaugeFunc("postroom_tracking_waiting", "Opens and clicks in memory that wait to be stored.",
 		func() float64 { return float64(waiting()) })
 	for _, k := range []kind{opened, clicked} {
 		for _, outcome := range []string{human, bot, repeated, ignored, expired, forged, preview,

@@ -15,7 +15,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	m := &metrics{
 		requests: auto.CountersBy("postroom_unsubscribe_wishes_total",
-			"Unsubscribe and resubscribe requests, by the way they came and their outcome.",
+			"Unsubscribe and resubscribe requests, by source and outcome.",
 			"wish", "via", "outcome"),
 		bad: auto.Counters("postroom_unsubscribe_bad_links_total",
 			"Visits with a link that is forged, damaged, of a preview, or signed with an unknown key.",

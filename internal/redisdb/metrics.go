@@ -21,7 +21,7 @@ func (db *DB) Collector() prometheus.Collector {
 		up:    describe("up", "1 when Redis answers, else 0."),
 		ping:  describe("ping_seconds", "How long Redis took to answer a ping at this scrape."),
 		used:  describe("used_memory_bytes", "Memory used by Redis."),
-		limit: describe("max_memory_bytes", "The setting maxmemory of Redis; 0: no limit."),
+		limit: describe("max_memory_bytes", "The setting maxmemory of Redis. 0 means no limit."),
 		aof:   describe("aof_enabled", "1 when Redis keeps an append-only file, else 0."),
 		evicted: describe("evicted_keys_total",
 			"Keys thrown away for want of memory since Redis started. Anything but 0 means lost mail."),

@@ -22,7 +22,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			"Subscriptions that were not made, because the person left or is suppressed.",
 			"reason", "left", "unsubscribe", "hard_bounce", "spam_report", "manual"),
 		lines: auto.Counters("postroom_subscriber_import_lines_total",
-			"Lines of imported files of subscribers, without those of dry runs.",
+			"Lines of imported subscriber files, without dry runs.",
 			"result", "added", "changed", "known", "repeated", "bad"),
 	}
 }

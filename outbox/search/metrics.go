@@ -38,7 +38,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		lag: gauge("postroom_documents_lag_seconds",
 			"Age of the oldest change in the job indexed last, when it was done."),
 		behind: gauge("postroom_documents_behind_seconds",
-			"How far back the search index misses changes; 0: it misses none."),
+			"Age of the oldest change that the search index lacks. 0 if it is up to date."),
 		documents: gauge("postroom_documents", "Messages in the search index, reported by its indexer."),
 		bytes: gauge("postroom_documents_bytes",
 			"Size of the search index on disk, reported by its indexer."),

@@ -23,7 +23,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "postroom_suppression_checks_total", Help: "Recipients that were looked up one by one.",
 	})
 	stops := auto.NewCounterVec(prometheus.CounterOpts{
-		Name: "postroom_suppression_stops_total", Help: "Recipients that were looked up and must not be mailed.",
+		Name: "postroom_suppression_stops_total", Help: "Recipients that were looked up and are suppressed.",
 	}, []string{"reason"})
 	m := &metrics{checks: checks, stops: map[Reason]prometheus.Counter{}}
 	m.entries = auto.NewGaugeVec(prometheus.GaugeOpts{

@@ -15,7 +15,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	m := &metrics{alert: auto.GaugesBy("postroom_alert", "1 while the alert stands, else 0.", "alert"),
 		gateways: auto.GaugesBy("postroom_gateway_rate",
-			"Share of the recipients mailed through a gateway within a day who bounced for good, or complained.",
+			"Share of a gateway's recipients in a day that bounced hard or complained.",
 			"gateway", "kind")}
 	m.show(nil, nil)
 	m.forget()

@@ -17,10 +17,10 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
-		done: auto.Counter("postroom_erasures_total", "Erasures of persons that this process finished."),
+		done: auto.Counter("postroom_erasures_total", "Erasures of people that this process finished."),
 		waiting: auto.Gauge("postroom_erasures_waiting",
-			"Erasures of persons that are not finished, in any process."),
-		erased: auto.Counters("postroom_erased_total", "What was erased of persons.", "place", "subscribers",
+			"Unfinished erasures of people, in all processes."),
+		erased: auto.Counters("postroom_erased_total", "Items erased, by place.", "place", "subscribers",
 			"lists", "campaigns", outbox.PlaceOutbox, outbox.PlaceDeadLetters, outbox.PlaceMessages,
 			outbox.PlaceEvents, "documents", "deliveries", "suppressions"),
 	}

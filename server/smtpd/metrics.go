@@ -19,14 +19,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		open: auto.Gauge("postroom_smtpd_connections",
-			"Connections of applications that hand in mail over SMTP."),
+			"Connections of applications that submit messages over SMTP."),
 		connections: auto.Counters("postroom_smtpd_connections_total",
-			"Connections by what became of them: those evicted made room for others.",
+			"Connections by result. Evicted connections made room for others.",
 			"result", "served", "evicted", "refused"),
 		logins: auto.Counters("postroom_smtpd_logins_total",
-			"Logins over SMTP by what came of them.", "result", "ok", "refused", "limited", "unavailable"),
+			"Logins over SMTP by result.", "result", "ok", "refused", "limited", "unavailable"),
 		messages: auto.Counters("postroom_smtpd_messages_total",
-			"Messages handed in over SMTP by how they were answered.",
+			"Messages submitted over SMTP, by reply.",
 			"result", "queued", "repeated", "refused", "deferred", "broken_off"),
 	}
 }
@@ -36,10 +36,10 @@ func newBounceMetrics(reg prometheus.Registerer) *metrics {
 	return &metrics{
 		open: auto.Gauge("postroom_returns_connections", "Connections of servers that bring mail back."),
 		connections: auto.Counters("postroom_returns_connections_total",
-			"Connections of servers that bring mail back, by what became of them: those evicted made room for others.",
+			"Connections of servers that return messages, by result. Evicted connections made room for others.",
 			"result", "served", "evicted", "refused"),
 		messages: auto.Counters("postroom_returns_messages_total",
-			"Mails brought back over SMTP and LMTP, by how they were answered.",
+			"Messages returned over SMTP and LMTP, by reply.",
 			"result", "taken", "refused", "deferred", "broken_off"),
 	}
 }

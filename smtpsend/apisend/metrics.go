@@ -20,7 +20,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := telemetry.MetricsOf(reg)
 	return &metrics{
 		recipients: auto.CountersBy("postroom_api_recipients_total",
-			"Recipients of mail through APIs of providers, by the gateway's type and what came of one attempt.",
+			"Recipients of messages through providers' APIs, by gateway type and result of one attempt.",
 			"type",
 			"outcome"),
 		seconds: auto.HistogramsBy("postroom_api_request_seconds",

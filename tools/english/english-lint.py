@@ -180,7 +180,7 @@ VERB = re.compile(r"%[-+# 0]*(?:\[\d+\])?[\d.*]*[vTtbcdoqxXUeEfFgGsp]")
 
 
 def prose_like(s):
-    if re.search(r"</|\{\{|redis\.call|KEYS\[|^\s*[<{\[]|\bARGV\b|^[\w.-]+/[\w.-]+;", s):
+    if re.search(r"</|\{\{|\\x[0-9a-f]{2}|redis\.call|KEYS\[|^\s*[<{\[]|\bARGV\b|^[\w.-]+/[\w.-]+;", s):
         return False
     words = re.findall(r"(?<![\w./:@-])[A-Za-z][a-z']+(?![\w/:@-])", s)
     return len(words) >= 3
@@ -389,7 +389,7 @@ RULES = [
          "repeat the noun: \"more messages\", \"the wrong tokens\""),
     Rule("of-front", r"(?:^|(?<=[:;(] ))[Oo]f (?!course\b|the following\b)[a-z\u25a1]",
          "a clause that begins with \"Of\": put the noun first (\"For a CSV file, …\", \"its network is…\")",
-         unless=r": of [^.;]*, (?:and )?of "),
+         unless=r": of [^.;]*, (?:and )?of |^Of (?:returns|reports)\b"),
     Rule("of-which", r"\bof (?:which|whom)\b", "split the sentence, or use \"whose\" or \"with\"",
          unless=r"\b(?:all|each|some|most|none|both|many|any|one|two|half) of wh"),
     Rule("double-of", r"", "two \"of\" in a row: use a possessive, a compound noun or a verb"),
@@ -510,7 +510,7 @@ WORDS = [
     (r"\b(?:is|are|was|were) (?:away|at work|at it)\b", "unavailable, in progress, running", SHOWN),
     (r"\b(?:is|are|be|was|were) (?:not )?mailed\b|\bto be mailed\b",
      "sent (the email), emailed (the person)", ("pages", "cli", "openapi", "docs", "messages")),
-    (r"\bbest is\b|\bit is as\b|\bnone is\b", "say it in full", SHOWN),
+    (r"\bbest is\b|\bit is as\b|\bnone is\b(?! due)", "say it in full", SHOWN),
     (r"\bThe same: ", "Also available as (in a foldable \"API and CLI\")", ("pages",)),
     (r"\b(?:lets?|letting|let) go of\b|\bstri(?:kes?|cken)\b", "release, remove", ALL),
 ]
@@ -554,7 +554,7 @@ def check(text):
                 continue
             if r.name == "long":
                 n = len(words_of(re.sub(r"\([^)]*\)", "", s)))
-                if n > MAX_WORDS and s.count(",") < 9:
+                if n > MAX_WORDS and s.count(",") < 9 and re.search(r"\b(?:the|a|an|is|are|to)\b", s):
                     yield at, r.name, r.advice, s[:100]
                 continue
             if r.name == "double-of":
