@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch size generated bench profile chaos fair generate fuzz vuln sbom dist tools screenshots clean
+.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch size english generated bench profile chaos fair generate fuzz vuln sbom dist tools screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -46,7 +46,7 @@ RACED = GOFLAGS="$$GOFLAGS -race"
 check: TESTFLAGS = -vet=off
 # Without a network vuln says that it checked nothing.
 check: UNREACHED = pass
-check: format vet staticcheck arch size generated vuln test fuzz ## Everything that must hold before a change goes in
+check: format english vet staticcheck arch size generated vuln test fuzz ## Everything that must hold before a change goes in
 
 format: ## Fail on code that gofmt would change
 	@files=$$(gofmt -l .); \
@@ -64,6 +64,12 @@ arch: ## Fail on imports that docs/architecture.md forbids
 
 size: ## Print how large and tangled the code is; fail beyond the bounds of tools/size/bounds.txt
 	@$(RACED) $(GO) run -C tools ./size
+
+ENGLISH ?= --limit tools/english/counts.txt
+
+english: ## Fail on a file with more unnatural English than tools/english/counts.txt allows (tools/english/README.md)
+	@command -v python3 >/dev/null || sh tools/install.sh python3
+	@python3 tools/english/english-lint.py $(ENGLISH)
 
 generated: ## Fail on generated files that are not what go generate makes
 	@before=$$(cat $(GENERATED) | cksum); $(RACED) $(GO) generate ./... && \

@@ -247,7 +247,8 @@ func (a *Accounts) Configured(id string) bool { return a.configured && id == Def
 func notFound(id string) error {
 	if id == DefaultID {
 		return fault.New(fault.NotFound, "AccountNotFound",
-			"There is no default account: set smtp and from in the configuration, or add an account with POST /v1/account and name it")
+			"There is no default account. Set smtp and from in the configuration, or add an account with "+
+				"POST /v1/account and name it")
 	}
 	return fault.New(fault.NotFound, "AccountNotFound",
 		"Account record was not found for requested ID; add it with POST /v1/account")

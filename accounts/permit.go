@@ -61,9 +61,9 @@ func (s Sender) CheckSender(key, what, address string) error {
 	}
 	domain := cmp.Or(domainOf(address), "which can't be read")
 	f := fault.New(fault.Forbidden, "SenderNotAllowed",
-		"Account %q may not send as the address in %s (%s): use one of its senders, or add this one with "+
+		"Account %q may not send as the address in %s (%s). Use one of its senders, or add this one with "+
 			"POST /v1/account/%s/senders", s.ID, what, domain, s.ID)
-	f.Fields = []fault.Field{{Key: key, Message: "is none of the senders of account " + s.ID}}
+	f.Fields = []fault.Field{{Key: key, Message: "isn't a sender of account " + s.ID}}
 	return f
 }
 
@@ -74,8 +74,8 @@ func (s Sender) CheckGateway(gateway string) error {
 		return nil
 	}
 	f := fault.New(fault.Forbidden, "GatewayNotAllowed",
-		"Account %q may not use this gateway: name one of its list, or none, or have it added to the list with "+
-			"PUT /v1/account/%s", s.ID, s.ID)
-	f.Fields = []fault.Field{{Key: "gateway", Message: "is none of the gateways of account " + s.ID}}
+		"Account %q may not use this gateway. Use one in its list, leave it out, or add it to the list "+
+			"with PUT /v1/account/%s", s.ID, s.ID)
+	f.Fields = []fault.Field{{Key: "gateway", Message: "isn't a gateway of account " + s.ID}}
 	return f
 }

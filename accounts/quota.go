@@ -109,13 +109,13 @@ func (e Excess) Fault() *fault.Error {
 		return f
 	case e.More > e.Limit:
 		f.Kind = fault.TooLarge
-		f.Message += fmt.Sprintf(", and this is more: %d. Nothing was queued; hand in less at once", e.More)
+		f.Message += fmt.Sprintf(", and this request needs %d. Nothing was queued; submit less per request", e.More)
 		return f
 	}
 	f.Message += fmt.Sprintf(", and %d are used: there is no room for %d more", e.Used, e.More)
 	if e.Until.IsZero() {
 		if e.Quota == "events" {
-			f.Message += " until some of them are mailed or taken back"
+			f.Message += " until some of them are sent or withdrawn"
 			return f
 		}
 		f.Message += " until some of its mail has gone out"

@@ -109,8 +109,8 @@ func TestWordsOfAQuota(t *testing.T) {
 			answer{fault.Limited, `The quota of this token is 9 messages accepted today (perDay), and 9 are used: ` +
 				`there is no room for 1 more until 2030-01-03T00:00:00Z`, time.Hour}},
 		{Excess{Quota: "messages", Account: "a", Limit: 9, More: 10}, answer{fault.TooLarge,
-			`The quota of account "a" is 9 messages waiting (messages), and this is more: 10. Nothing was queued; ` +
-				`hand in less at once`, 0}},
+			`The quota of account "a" is 9 messages waiting (messages), and this request needs 10. Nothing was queued; ` +
+				`submit less per request`, 0}},
 		{Excess{Quota: "templates", Account: "a", Limit: 9, Used: 9, More: 1}, answer{fault.Forbidden,
 			`The quota of account "a" is 9 templates (templates), and it has 9: there is no room for 1 more until ` +
 				`some are deleted`, 0}},

@@ -54,10 +54,11 @@ func (s Sender) Ready(lane api.Lane) error {
 	}
 	if len(s.Relays) > 0 {
 		return fault.New(fault.Conflict, "AccountWithoutRelay",
-			"No relay of account %q is for %s mail; add one with PUT /v1/account/%s, or leave the lane of a gateway out", s.ID, lane, s.ID)
+			"Account %q has no gateway for %s messages. Add one with PUT /v1/account/%s, or remove a "+
+				"gateway's lane", s.ID, lane, s.ID)
 	}
 	return fault.New(fault.Conflict, "AccountWithoutRelay",
-		"None of the gateways of account %q is left; give it smtp or other gateways with PUT /v1/account/%s", s.ID,
+		"Account %q has no gateway left. Set smtp or other gateways with PUT /v1/account/%s", s.ID,
 		s.ID)
 }
 
@@ -95,8 +96,8 @@ func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 		return Sender{}, err
 	case e.broken != nil:
 		return Sender{}, fault.Wrap(e.broken, fault.Unavailable, Unreadable,
-			"The secrets of account %q can't be opened: they, or the host or port they are for, were changed in Redis, "+
-				"or the secret of this instance was; enter them again with PUT /v1/account/%s", e.sender.ID, e.sender.ID)
+			"The secrets of account %q can't be decrypted, because they, their host or port, or this instance's "+
+				"secret changed. Enter them again with PUT /v1/account/%s", e.sender.ID, e.sender.ID)
 	case len(e.gateways) == 0:
 		return e.sender, nil
 	}

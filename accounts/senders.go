@@ -114,8 +114,8 @@ func (a *Accounts) AddSender(ctx context.Context, id, sender string, set bool) (
 		return api.SenderInfo{}, fault.InvalidField("sender", "%s", err)
 	case !set && strings.Contains(sender, "@"):
 		return api.SenderInfo{}, fault.New(fault.Forbidden, "SenderNotAllowed",
-			"A single address is added with a token that is not bound to an account; verify it with "+
-				"POST /v1/account/%s/senders/{sender}/mail, or verify the domain", id)
+			"Only a token that isn't bound to an account can add a single address. Verify it with POST "+
+				"/v1/account/%s/senders/{sender}/mail, or verify the domain", id)
 	}
 	var right api.SenderRight
 	err = a.editSenders(ctx, id, func(old *stored) (api.Account, error) {
@@ -153,7 +153,8 @@ func (a *Accounts) VerifySender(ctx context.Context, id, sender string) (api.Sen
 		return a.senderInfo(id, s.Value.Senders[i]), nil
 	case strings.Contains(sender, "@"):
 		return api.SenderInfo{}, fault.New(fault.Conflict, "SenderNotVerified",
-			"The DNS verifies domains. This is an address: follow the link in the mail that was sent to it")
+			"DNS verifies only domains. To verify this address, follow the link in the email that was "+
+				"sent to it")
 	}
 	if err := a.published(ctx, id, sender); err != nil {
 		return api.SenderInfo{}, err
@@ -183,7 +184,8 @@ func (a *Accounts) editSenders(ctx context.Context, id string,
 	return a.store.Update(ctx, id, func(old *stored) (api.Account, error) {
 		if !old.Stored() {
 			return old.Value, fault.New(fault.Conflict, "AccountConfigured",
-				"Account %q comes from the configuration (setting smtp): store it with PUT /v1/account/%s and "+
+				"Account %q comes from the configuration (setting smtp). Store it with PUT /v1/account/%s "+
+					"and "+
 					"its senders, or use another account", id, id)
 		}
 		return edit(old)
@@ -201,7 +203,7 @@ func findSender(list []api.SenderRight, sender string) (normal string, place int
 
 func senderNotFound() error {
 	return fault.New(fault.NotFound, "SenderNotFound",
-		"This is no sender on the record of the account; add it with POST /v1/account/{account}/senders")
+		"The account has no such sender. Add it with POST /v1/account/{account}/senders")
 }
 
 // challengeName returns the name of the DNS record that verifies a domain.
@@ -228,7 +230,8 @@ func (a *Accounts) published(ctx context.Context, id, domain string) error {
 		}
 	}
 	f := fault.New(fault.Conflict, "SenderNotVerified",
-		"The DNS has no TXT record %s with the value %s (%d others): publish it, wait for the DNS, and try again",
+		"DNS has no TXT record %s with the value %s (%d others). Publish it, wait until DNS has it, and "+
+			"try again",
 		name, want, len(found))
 	if err != nil {
 		f.Err = fmt.Errorf("look up TXT of %s: %w", name, err)

@@ -16,7 +16,7 @@ func (a *Accounts) Troubled(ctx context.Context) ([]string, error) {
 	ids, err := troubledScript.Run(ctx, a.client, []string{troubledKey()},
 		troubledArgs{Prefix: redisdb.Key(0, "account", ""), Limit: troubledAtMost})
 	if err != nil {
-		return nil, redisdb.Failed(err, "accounts: list accounts in trouble")
+		return nil, redisdb.Failed(err, "accounts: list accounts with problems")
 	}
 	return ids, nil
 }

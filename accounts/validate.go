@@ -72,7 +72,7 @@ func check(account api.Account) *faults {
 // silently.
 func (f *faults) withoutRelay(account api.Account) {
 	if len(account.Gateways) == 0 {
-		f.Add("smtp", "is required, or gateways: where this account's mail is handed to")
+		f.Add("smtp", "is required, or gateways, to send this account's messages through")
 		return
 	}
 	var l api.Limits
@@ -105,7 +105,7 @@ func (f *faults) gateways(account api.Account) {
 		key := fmt.Sprintf("gateways[%d]", i)
 		f.ID(key+".gateway", g.Gateway)
 		if seen[g.Gateway] {
-			f.Add(key+".gateway", "is in the list already")
+			f.Add(key+".gateway", "is already in the list")
 		}
 		if g.Weight < 0 || g.Weight > 1000 {
 			f.Add(key+".weight", "must be 0 to 1000")
@@ -116,8 +116,8 @@ func (f *faults) gateways(account api.Account) {
 		seen[g.Gateway], weights = true, weights || g.Weight > 0
 	}
 	if weights && account.SMTP != nil {
-		f.Add("gateways", "must have no weights together with smtp: weights share load among gateways; "+
-			"make the account's own relay a gateway, or leave the weights out")
+		f.Add("gateways", "must not have weights together with smtp, because weights share the load among "+
+			"gateways. Make the account's relay a gateway, or remove the weights")
 	}
 }
 
@@ -134,7 +134,8 @@ func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.A
 			return err
 		}
 		if !exists {
-			f.Add(fmt.Sprintf("gateways[%d].gateway", i), "there is no gateway %q; add it with POST /v1/gateway",
+			f.Add(fmt.Sprintf("gateways[%d].gateway", i), "doesn't exist: add the gateway %q with POST "+
+				"/v1/gateway",
 				g.Gateway)
 		}
 	}
@@ -179,7 +180,7 @@ func (f *faults) webhooks(s string) {
 	case len(s) > 2048:
 		f.Add("webhooks", "must not be longer than 2048 characters")
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		f.Add("webhooks", "must be an http or https URL")
+		f.Add("webhooks", "must be an HTTP or HTTPS URL")
 	case u.User != nil:
 		f.Add("webhooks", "must not contain a user or password")
 	}

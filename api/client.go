@@ -18,8 +18,8 @@ import (
 const maxAnswer = 256 << 20
 
 // Client talks to one Postroom, through the routes of this package: Submit.Do(ctx, client, request). It is
-// safe for concurrent use. It never retries: a submit that is repeated after an error without an answer needs
-// an idempotency key, and the caller decides whether to repeat.
+// safe for concurrent use. It never retries. To repeat a submit after an error without a response, set
+// an idempotency key; the caller decides whether to repeat.
 type Client struct {
 	base  string
 	token string

@@ -8,7 +8,7 @@ import (
 // ErasureRequest names a person by their address.
 type ErasureRequest struct {
 	Email   string `json:"email" minLength:"3" maxLength:"254" doc:"Address of the person"`
-	Account string `json:"account,omitempty" maxLength:"256" doc:"Only what this account has of the person. When absent: what all accounts have, or the account of the token"`
+	Account string `json:"account,omitempty" maxLength:"256" doc:"Limit the request to this account's data. Defaults to the token's account, or to all accounts"`
 }
 
 // The states of an erasure.
@@ -22,27 +22,27 @@ const (
 type Erasure struct {
 	ID        string        `json:"id"`
 	State     string        `json:"state" enum:"waiting,running,done"`
-	Account   string        `json:"account,omitempty" doc:"Absent: all accounts"`
-	Person    string        `json:"person" doc:"Keyed hash of the address: equal ones are of one person"`
-	Place     string        `json:"place,omitempty" doc:"What is searched at the moment"`
-	Places    ErasurePlaces `json:"places" doc:"What was found and erased in each place"`
-	Remaining []string      `json:"remaining" doc:"Where Postroom did not, or can't, erase the person"`
+	Account   string        `json:"account,omitempty" doc:"Account. Absent for all accounts"`
+	Person    string        `json:"person" doc:"Keyed hash of the address, the same in each erasure of the person"`
+	Place     string        `json:"place,omitempty" doc:"Place that is being searched"`
+	Places    ErasurePlaces `json:"places" doc:"Number of items found and erased in each place"`
+	Remaining []string      `json:"remaining" doc:"Places where Postroom didn't or can't erase the person"`
 	Created   time.Time     `json:"created"`
 	Ended     *time.Time    `json:"ended,omitempty"`
-	Trouble   string        `json:"trouble,omitempty" doc:"Why it could not go on the last time; it is tried again"`
+	Trouble   string        `json:"trouble,omitempty" doc:"Why the last attempt failed. Postroom retries it"`
 }
 
 // ErasurePlaces counts what was erased.
 type ErasurePlaces struct {
-	Subscribers  int `json:"subscribers" doc:"Records of the person in audiences"`
+	Subscribers  int `json:"subscribers" doc:"Subscriber records"`
 	Lists        int `json:"lists" doc:"Subscriptions"`
-	Campaigns    int `json:"campaigns" doc:"Runs of campaigns that the person was in"`
-	Outbox       int `json:"outbox" doc:"Live messages: cancelled, or going on without the person"`
+	Campaigns    int `json:"campaigns" doc:"Campaign runs that included the person"`
+	Outbox       int `json:"outbox" doc:"Live messages that were cancelled, or that continue without the person"`
 	DeadLetters  int `json:"deadLetters"`
-	Messages     int `json:"messages" doc:"Entries of the email log"`
+	Messages     int `json:"messages" doc:"Entries in the email log"`
 	Events       int `json:"events" doc:"Past events that webhooks could replay"`
-	Documents    int `json:"documents" doc:"Documents of the search index"`
-	Digests      int `json:"digests" doc:"Readers of digests, with what waits for them and their runs"`
+	Documents    int `json:"documents" doc:"Documents in the search index"`
+	Digests      int `json:"digests" doc:"Digest recipients, with their pending events and runs"`
 	Deliveries   int `json:"deliveries" doc:"Webhook deliveries"`
 	Suppressions int `json:"suppressions" doc:"Suppressions, with their evidence"`
 }
@@ -50,16 +50,16 @@ type ErasurePlaces struct {
 // PersonalData is what Postroom has of a person, by place.
 type PersonalData struct {
 	Email        string               `json:"email"`
-	Account      string               `json:"account,omitempty" doc:"Absent: all accounts"`
+	Account      string               `json:"account,omitempty" doc:"Account. Absent for all accounts"`
 	Created      time.Time            `json:"created"`
 	Subscribers  []PersonalSubscriber `json:"subscribers"`
 	Campaigns    []PersonalCampaign   `json:"campaigns"`
-	Digests      []PersonalDigest     `json:"digests" doc:"Readers of digests with the address, what waits for them, and their runs"`
+	Digests      []PersonalDigest     `json:"digests" doc:"Digest recipients with the address, their pending events and runs"`
 	Messages     []LoggedMessage      `json:"messages" doc:"Messages to the person, live and in the email log, without other recipients"`
 	Documents    []PersonalDocument   `json:"documents" doc:"Messages that only the search index has"`
 	Deliveries   []PersonalDelivery   `json:"deliveries" doc:"Webhook deliveries that name the person"`
 	Suppressions []Suppression        `json:"suppressions"`
-	Remaining    []string             `json:"remaining" doc:"Where else data about the person may be"`
+	Remaining    []string             `json:"remaining" doc:"Other places that may have data about the person"`
 }
 
 // PersonalSubscriber is a subscriber with the proof of each subscription.
@@ -68,7 +68,7 @@ type PersonalSubscriber struct {
 	Consents []ConsentEntry `json:"consents"`
 }
 
-// PersonalCampaign is what became of the mail of a campaign to a person.
+// PersonalCampaign is the result of a campaign's message to a person.
 type PersonalCampaign struct {
 	Campaign string `json:"campaign"`
 	Name     string `json:"name"`

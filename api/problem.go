@@ -12,13 +12,13 @@ import (
 // Problem is the body of every error response.
 type Problem struct {
 	StatusCode int            `json:"statusCode"`
-	Error      string         `json:"error" doc:"The status in words" example:"Bad Request"`
+	Error      string         `json:"error" doc:"Text of the HTTP status" example:"Bad Request"`
 	Message    string         `json:"message"`
-	Code       string         `json:"code,omitempty" doc:"A stable name, such as IdempotencyKeyReused"`
-	Fields     []ProblemField `json:"fields,omitempty" doc:"Every wrong field of the request"`
+	Code       string         `json:"code,omitempty" doc:"Stable name of the error, such as IdempotencyKeyReused"`
+	Fields     []ProblemField `json:"fields,omitempty" doc:"All invalid fields of the request"`
 	Details    map[string]any `json:"details,omitempty"`
-	TTL        int            `json:"ttl,omitempty" doc:"Seconds until the next request is allowed (429)"`
-	RequestID  string         `json:"requestId,omitempty" doc:"Finds this request in the log"`
+	TTL        int            `json:"ttl,omitempty" doc:"Seconds until the next request is allowed. Only for status 429"`
+	RequestID  string         `json:"requestId,omitempty" doc:"ID of this request in the log"`
 }
 
 // ProblemField is one invalid field.

@@ -61,36 +61,36 @@ func (d Download[Query]) Do(ctx context.Context, c *Client, q Query, w io.Writer
 
 // PageQuery asks for a page of a list.
 type PageQuery struct {
-	Page     int `query:"page" minimum:"0" doc:"Page, from 0"`
-	PageSize int `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
+	Page     int `query:"page" minimum:"0" doc:"Page number, starting at 0"`
+	PageSize int `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows per page. Defaults to 20"`
 }
 
 // Size returns the number of rows of a page.
 func (q PageQuery) Size() int { return min(cmp.Or(max(0, q.PageSize), 20), 1000) }
 
-// Of returns which page of a list of total rows it asks for, and where its rows begin and end.
+// Of returns the page's position in a list of total rows, and the start and end of its rows.
 func (q PageQuery) Of(total int) (numbers PageNumbers, from, end int) {
 	page, size := max(0, q.Page), q.Size()
 	from = min(page*size, total)
 	return PageNumbers{Total: total, Page: page, Pages: (total + size - 1) / size}, from, min(from+size, total)
 }
 
-// PageNumbers says which page of a list a response is.
+// PageNumbers is the position of a page in a list.
 type PageNumbers struct {
 	Total int `json:"total"`
 	Page  int `json:"page"`
 	Pages int `json:"pages"`
 }
 
-// CursorQuery asks for the rows of a list after those of an earlier response.
+// CursorQuery requests a page of rows after an earlier response.
 type CursorQuery struct {
 	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
-	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
+	Cursor   string `query:"cursor" maxLength:"1024" doc:"Cursor from an earlier response, to continue after it. While responses have a cursor, there may be more rows, even after an empty page"`
 }
 
 // AccountQuery names the account of a request.
 type AccountQuery struct {
-	Account string `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
+	Account string `query:"account" maxLength:"256" doc:"Account. Defaults to the token's account, or to default"`
 }
 
 // Paging reports whether a parameter of a query chooses rows among those that match. Only lists have it.
@@ -159,7 +159,7 @@ func All[In any, Out Paged[Row], Row any](
 }
 
 // values returns a query as URL parameters, one for each field that has a name there and is not zero. What
-// isn't a page of a list is about all that matches.
+// isn't a page of a list covers all matches.
 func values(in any, paged bool) url.Values {
 	q, v := url.Values{}, reflect.ValueOf(in)
 	for _, field := range reflect.VisibleFields(v.Type()) {

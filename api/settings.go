@@ -66,7 +66,7 @@ func settingText(field any) (kind, text string) {
 	return kind, text
 }
 
-// ErrNoSetting is the error of [Settings.Put] for a name that is none of a setting.
+// ErrNoSetting is the error of [Settings.Put] for an unknown name.
 var ErrNoSetting = errors.New("there is no such setting")
 
 // Put sets one setting from its text, as [Settings.List] returns it. Items of lists may have commas between
@@ -120,11 +120,11 @@ func putSetting(field any, text string) error {
 // ConfiguredSetting is a setting of the configuration, which is read at the start.
 type ConfiguredSetting struct {
 	Key    string `json:"key"`
-	Value  string `json:"value" doc:"As it was written; secrets are masked"`
-	Empty  string `json:"empty,omitempty" doc:"What an empty value means"`
-	Source string `json:"source" doc:"default, a file and line, an environment variable, or a flag"`
-	Env    string `json:"env" doc:"The environment variable that sets it"`
-	Secret bool   `json:"secret,omitempty" doc:"The value is masked, wholly or in part"`
+	Value  string `json:"value" doc:"Value as written. Secrets are masked"`
+	Empty  string `json:"empty,omitempty" doc:"Meaning of an empty value"`
+	Source string `json:"source" doc:"Source of the value: default, a file and line, an environment variable or a flag"`
+	Env    string `json:"env" doc:"Environment variable that sets it"`
+	Secret bool   `json:"secret,omitempty" doc:"Whether all or part of the value is masked"`
 }
 
 // ConfiguredValues are the settings that the answering process was started with.

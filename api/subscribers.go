@@ -2,53 +2,53 @@ package api
 
 import "time"
 
-// Consent is the proof that somebody agreed to be mailed.
+// Consent is the record that someone agreed to receive messages.
 type Consent struct {
-	Source string     `json:"source" minLength:"1" maxLength:"64" doc:"Where it was given, such as checkout"`
-	Text   string     `json:"text,omitempty" maxLength:"500" doc:"The words that were agreed to"`
-	Time   *time.Time `json:"time,omitempty" doc:"When; now when absent"`
-	IP     string     `json:"ip,omitempty" maxLength:"64" doc:"From which address. Only its network is kept: 24 bits of IPv4, 48 of IPv6"`
+	Source string     `json:"source" minLength:"1" maxLength:"64" doc:"Where consent was given, such as checkout"`
+	Text   string     `json:"text,omitempty" maxLength:"500" doc:"Consent text"`
+	Time   *time.Time `json:"time,omitempty" doc:"When consent was given. Defaults to now"`
+	IP     string     `json:"ip,omitempty" maxLength:"64" doc:"IP address from which consent was given. Only its network is stored: 24 bits of IPv4, 48 of IPv6"`
 }
 
 // SubscriptionRequest puts a subscriber on a list.
 type SubscriptionRequest struct {
 	ListID string `json:"listId" minLength:"1" maxLength:"63"`
-	State  string `json:"state,omitempty" enum:"subscribed,pending" doc:"When absent: pending on a list of double opt-in, and a mail asks for the confirmation; else subscribed. On such a list subscribed needs a consent"`
+	State  string `json:"state,omitempty" enum:"subscribed,pending" doc:"State. On a list with double opt-in, defaults to pending, which sends a confirmation email; subscribed requires consent there. On other lists, defaults to subscribed"`
 }
 
 // SubscriberRequest creates a subscriber.
 type SubscriberRequest struct {
-	Account     string                `json:"account,omitempty" maxLength:"256" doc:"Whose subscriber; default when absent"`
-	Email       string                `json:"email" minLength:"1" maxLength:"512" doc:"Unique in the account. Compared without regard to case"`
+	Account     string                `json:"account,omitempty" maxLength:"256" doc:"Account. Defaults to default"`
+	Email       string                `json:"email" minLength:"1" maxLength:"512" doc:"Address, unique in the account (case-insensitive)"`
 	Name        string                `json:"name,omitempty" maxLength:"256"`
-	Locale      string                `json:"locale,omitempty" maxLength:"35" doc:"Language of the mail, such as de-AT"`
+	Locale      string                `json:"locale,omitempty" maxLength:"35" doc:"Language of emails, such as de-AT"`
 	TZ          string                `json:"tz,omitempty" maxLength:"64" doc:"Time zone, such as Europe/Vienna"`
 	Tags        []string              `json:"tags,omitempty" maxItems:"50"`
-	Attributes  map[string]any        `json:"attributes,omitempty" doc:"Values are strings, numbers, booleans or lists of strings; together at most 4,096 bytes of JSON. null removes one"`
+	Attributes  map[string]any        `json:"attributes,omitempty" doc:"Attributes. Values are strings, numbers, booleans or lists of strings, together at most 4,096 bytes of JSON. null removes an attribute"`
 	Lists       []SubscriptionRequest `json:"lists,omitempty" maxItems:"100"`
 	Consent     *Consent              `json:"consent,omitempty"`
-	Upsert      bool                  `json:"upsert,omitempty" doc:"Change the subscriber of this address, if there is one. Otherwise that is 409 SubscriberExists"`
-	Resubscribe bool                  `json:"resubscribe,omitempty" doc:"With consent: who left is subscribed again. After a bounce or a complaint not even then"`
+	Upsert      bool                  `json:"upsert,omitempty" doc:"Whether to update an existing subscriber with this address instead of returning 409 SubscriberExists"`
+	Resubscribe bool                  `json:"resubscribe,omitempty" doc:"With consent, whether to resubscribe someone who unsubscribed. It doesn't resubscribe anyone after a bounce or a complaint"`
 }
 
 // SubscriberPatch changes the fields of a subscriber that it has.
 type SubscriberPatch struct {
-	Account    string         `json:"account,omitempty" maxLength:"256" doc:"Whose subscriber; default when absent"`
-	Version    *int           `json:"version,omitempty" doc:"The version that the change is based on: if the subscriber was changed since, 409 SubscriberChanged"`
+	Account    string         `json:"account,omitempty" maxLength:"256" doc:"Account. Defaults to default"`
+	Version    *int           `json:"version,omitempty" doc:"Version that your change is based on. If the subscriber has changed since, the response is 409 SubscriberChanged"`
 	Email      *string        `json:"email,omitempty" minLength:"1" maxLength:"512"`
 	Name       *string        `json:"name,omitempty" maxLength:"256"`
 	Locale     *string        `json:"locale,omitempty" maxLength:"35"`
 	TZ         *string        `json:"tz,omitempty" maxLength:"64"`
 	Tags       *[]string      `json:"tags,omitempty" maxItems:"50" doc:"Replaces all tags"`
-	Attributes map[string]any `json:"attributes,omitempty" doc:"Merged with those that are there. null removes one"`
+	Attributes map[string]any `json:"attributes,omitempty" doc:"Attributes to merge into the existing ones. null removes an attribute"`
 }
 
 // SubscribeRequest puts a subscriber on lists.
 type SubscribeRequest struct {
-	Account     string                `json:"account,omitempty" maxLength:"256" doc:"Whose subscriber; default when absent"`
+	Account     string                `json:"account,omitempty" maxLength:"256" doc:"Account. Defaults to default"`
 	Lists       []SubscriptionRequest `json:"lists" minItems:"1" maxItems:"100"`
 	Consent     *Consent              `json:"consent,omitempty"`
-	Resubscribe bool                  `json:"resubscribe,omitempty" doc:"With consent: who left is subscribed again. After a bounce or a complaint not even then"`
+	Resubscribe bool                  `json:"resubscribe,omitempty" doc:"With consent, whether to resubscribe someone who unsubscribed. It doesn't resubscribe anyone after a bounce or a complaint"`
 }
 
 // Subscription is the state of a subscriber on a list.
@@ -56,22 +56,22 @@ type Subscription struct {
 	ListID string    `json:"listId"`
 	State  string    `json:"state" enum:"pending,subscribed,left"`
 	Since  time.Time `json:"since"`
-	Source string    `json:"source,omitempty" doc:"What brought it about: form, api, import, page, unsubscribe, or the source of the consent"`
+	Source string    `json:"source,omitempty" doc:"Cause of the state: form, api, import, page, unsubscribe, or the source of the consent"`
 }
 
-// ConsentEntry is one step in the history of a subscription, with its proof.
+// ConsentEntry is one step in the history of a subscription, with the consent record.
 type ConsentEntry struct {
 	ListID  string     `json:"listId"`
 	State   string     `json:"state" enum:"pending,subscribed,left"`
 	Since   time.Time  `json:"since"`
 	Source  string     `json:"source,omitempty"`
-	Text    string     `json:"text,omitempty" doc:"The words that were agreed to"`
-	Given   *time.Time `json:"given,omitempty" doc:"When consent was given, if that was not at since"`
-	Network string     `json:"network,omitempty" doc:"The network that it came from"`
-	Current bool       `json:"current,omitempty" doc:"It is the state of today"`
+	Text    string     `json:"text,omitempty" doc:"Consent text"`
+	Given   *time.Time `json:"given,omitempty" doc:"When consent was given, if it differs from since"`
+	Network string     `json:"network,omitempty" doc:"Network from which consent was given"`
+	Current bool       `json:"current,omitempty" doc:"Whether it is the current state"`
 }
 
-// ConsentHistory is the history of the subscriptions of a subscriber, the latest step first.
+// ConsentHistory is the history of a subscriber's subscriptions, newest first.
 type ConsentHistory struct {
 	Consents []ConsentEntry `json:"consents"`
 }
@@ -84,7 +84,7 @@ type SkippedList struct {
 
 // Subscriber is a person of an account's audience.
 type Subscriber struct {
-	ID         string         `json:"id" doc:"Unique in the account"`
+	ID         string         `json:"id" doc:"ID, unique in the account"`
 	Account    string         `json:"account"`
 	Email      string         `json:"email"`
 	Name       string         `json:"name,omitempty"`
@@ -93,46 +93,46 @@ type Subscriber struct {
 	Tags       []string       `json:"tags"`
 	Attributes map[string]any `json:"attributes"`
 	Lists      []Subscription `json:"lists"`
-	Version    int            `json:"version" doc:"Raised by each change"`
+	Version    int            `json:"version" doc:"Version number, raised by each change"`
 	Created    time.Time      `json:"created"`
 	Updated    time.Time      `json:"updated"`
-	Skipped    []SkippedList  `json:"skipped,omitempty" doc:"In the answer to a change: lists that this subscriber was not put on, and why. The rest was done"`
+	Skipped    []SkippedList  `json:"skipped,omitempty" doc:"In the response to a change: lists that the subscriber wasn't put on, and why. Everything else was done"`
 }
 
 // SubscriberQuery selects subscribers.
 type SubscriberQuery struct {
-	Account       string    `query:"account" maxLength:"256" doc:"Whose; when absent that of the token, else default"`
-	ListID        string    `query:"listId" maxLength:"63" doc:"Only those who are on this list, or left it"`
-	State         string    `query:"state" enum:"pending,subscribed,left" doc:"Only those in this state on the list; needs listId" help:"Only those in this state on --list"`
-	Segment       string    `query:"segment" maxLength:"63" doc:"Only those that this segment selects"`
-	Tag           string    `query:"tag" maxLength:"64" doc:"Only those with this tag"`
-	Search        string    `query:"search" maxLength:"256" doc:"Only those with this in their address or name; case does not matter. A whole address is found without a search"`
-	CreatedAfter  time.Time `query:"createdAfter" doc:"Only those that came at this time or later"`
-	CreatedBefore time.Time `query:"createdBefore" doc:"Only those that came before this time"`
+	Account       string    `query:"account" maxLength:"256" doc:"Account. Defaults to the token's account, or to default"`
+	ListID        string    `query:"listId" maxLength:"63" doc:"Filter by list, including subscribers who unsubscribed from it"`
+	State         string    `query:"state" enum:"pending,subscribed,left" doc:"Filter by state on the list. Requires listId" help:"Filter by state on --list"`
+	Segment       string    `query:"segment" maxLength:"63" doc:"Filter by segment"`
+	Tag           string    `query:"tag" maxLength:"64" doc:"Filter by tag"`
+	Search        string    `query:"search" maxLength:"256" doc:"Filter by ID or address (case-insensitive)"`
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only subscribers created at this time or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only subscribers created before this time"`
 	CursorQuery
 }
 
-// SubscriberPage is a page of subscribers, in the order in which they came.
+// SubscriberPage is a page of subscribers, oldest first.
 type SubscriberPage struct {
-	Total       *int         `json:"total,omitempty" doc:"Those that match; absent where that would need a search"`
-	Cursor      string       `json:"cursor,omitempty" doc:"Requests the next rows; absent on the last page. A page may have fewer rows than requested, even none, although more follow"`
+	Total       *int         `json:"total,omitempty" doc:"Number of matching subscribers. Absent if counting would require a search"`
+	Cursor      string       `json:"cursor,omitempty" doc:"Cursor for the next rows. Absent on the last page. A page can have fewer rows than requested, or none, although more follow"`
 	PageSize    int          `json:"pageSize"`
 	Subscribers []Subscriber `json:"subscribers"`
 }
 
 func (p SubscriberPage) rows() ([]Subscriber, string, int) { return p.Subscribers, p.Cursor, 0 }
 
-// SubscriberAccount names whose subscriber a request is about.
+// SubscriberAccount names the subscriber's account.
 type SubscriberAccount = AccountQuery
 
-// ConfirmationSent reports whether a mail asks for a confirmation again.
+// ConfirmationSent reports whether another confirmation email was sent.
 type ConfirmationSent struct {
-	Sent    bool   `json:"sent" doc:"false: the subscriber confirmed already"`
-	QueueID string `json:"queueId,omitempty" doc:"The message that asks"`
+	Sent    bool   `json:"sent" doc:"false if the subscriber has already confirmed"`
+	QueueID string `json:"queueId,omitempty" doc:"ID of the confirmation email"`
 }
 
-// ListLeft is the response to leaving a list.
+// ListLeft is the response to unsubscribing from a list.
 type ListLeft struct {
-	Deleted bool   `json:"deleted" doc:"false: the subscriber was not on the list. Its mail is stopped all the same"`
+	Deleted bool   `json:"deleted" doc:"false if the subscriber wasn't on the list. Its messages are stopped anyway"`
 	ListID  string `json:"listId"`
 }

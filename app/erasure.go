@@ -47,11 +47,11 @@ func (a *App) remaining(account string) []string {
 		"Backups and replicas of Redis, and its append-only file until Redis rewrites it.",
 		"Logs of processes that are set to debug. Others have masked addresses.",
 		"The header and body of messages with several recipients: until others got them, or their dead letter goes.",
-		"What messages to other people, and their names, tags and attributes, say of the person.",
-		"The audit log. Its entries can't be changed. Those about messages and suppressions may have addresses.",
+		"Mentions of the person in messages to other people, and in their names, tags and attributes.",
+		"The audit log. Its entries can't be changed, and entries about messages and suppressions may contain addresses.",
 		"Deleted events: nobody can read them, but Redis keeps their bytes until the stream is trimmed beyond them.",
 		"A keyed hash of the address. It stops mail to it.",
-		"Logins of persons who use the pages, and addresses that accounts send as.",
+		"User names for the dashboard, and addresses that accounts send as.",
 	}
 	if a.cfg.Archive.Dir != "" || a.cfg.Archive.URL != "" {
 		left = append(left, "The archive of events. Nothing in it is ever deleted.")
@@ -60,8 +60,8 @@ func (a *App) remaining(account string) []string {
 		left = append(left, "Files of the search cluster, until it merges its segments.")
 	}
 	if account != "" {
-		left = append(left, "What other accounts and the whole instance have of the person.",
-			"Facts about mail that is not in the email log: for three days.")
+		left = append(left, "Data of other accounts and of the instance about the person.",
+			"Reports about messages that aren't in the email log, for three days.")
 	}
 	return left
 }

@@ -61,7 +61,8 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 	running := counter.(*atomic.Int32)
 	defer running.Add(-1)
 	if running.Add(1) > maxVerifying {
-		f := fault.New(fault.Limited, "TooManyVerifications", "%d logins to relays are being tried already",
+		f := fault.New(fault.Limited, "TooManyVerifications", "%d logins to relays are already being "+
+			"tested. Try again later",
 			maxVerifying)
 		f.RetryAfter = time.Second
 		return api.VerifyAnswer{}, f
@@ -95,7 +96,7 @@ func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.S
 	case req.Account != "" && req.Gateway != "":
 		return made, fault.InvalidField("gateway", "can't be combined with account")
 	case req.Account+req.Gateway != "" && described:
-		return made, fault.InvalidField("smtp", "and what belongs to it can't be combined with account or gateway")
+		return made, fault.InvalidField("smtp", "and its fields can't be combined with account or gateway")
 	case req.Account != "":
 		return v.accounts.Resolve(ctx, req.Account)
 	}

@@ -101,7 +101,7 @@ func start(ctx context.Context, r runner, failed chan<- error) *part {
 		case err != nil:
 			failed <- fmt.Errorf("run %s: %w", r.name, err)
 		default:
-			failed <- fmt.Errorf("run %s: it ended by itself", r.name)
+			failed <- fmt.Errorf("run %s: it ended unexpectedly", r.name)
 		}
 	})
 	return p

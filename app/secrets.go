@@ -30,7 +30,7 @@ func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger,
 		url := redisdb.Running(ctx, beside.Data)
 		if url == "" {
 			return nil, errors.New("no embedded Redis runs in the data directory " + beside.Data +
-				": start Postroom first, or set redis.url or data to those of the running one")
+				": start Postroom first, or set redis.url or data to the running Postroom's")
 		}
 		beside.Redis.URL = config.Secret(url)
 	}

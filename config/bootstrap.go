@@ -25,7 +25,7 @@ type Credentials struct {
 	Warnings   []string
 }
 
-// Bootstrap returns the secret and the admin token: those of the settings, otherwise those of the data
+// Bootstrap returns the secret and the admin token, from the settings or else from the data
 // directory. At the first start it creates them there. Two processes that start concurrently agree on what
 // the first of them created. A file without a valid secret is an error and is never replaced: values sealed
 // under the lost secret could not be opened again.
@@ -46,7 +46,7 @@ func Bootstrap(ctx context.Context, c *Config) (*Credentials, error) {
 	return out, nil
 }
 
-// PresentSecret returns the current secret, for commands beside a running Postroom. Unlike Bootstrap it
+// PresentSecret returns the current secret, for commands next to a running Postroom. Unlike Bootstrap it
 // never creates one: a new secret would open nothing.
 func PresentSecret(c *Config) (Secret, error) {
 	if c.Secret != "" {

@@ -42,7 +42,7 @@ func TestWrongEnvironment(t *testing.T) {
 		{"no such file", []string{"POSTROOM_TOKEN_FILE=/nowhere/token"},
 			"token: can't be read from its file: no such file or directory (POSTROOM_TOKEN_FILE /nowhere/token)"},
 		{"empty file", []string{"POSTROOM_SECRET_FILE=" + empty},
-			"secret: has nothing in its file; write the value there, or remove the variable (POSTROOM_SECRET_FILE " +
+			"secret: names an empty file; write the value into it, or remove the variable (POSTROOM_SECRET_FILE " +
 				empty + ")"},
 		{"both", []string{"POSTROOM_DATA=x", "POSTROOM_DATA_FILE=y"},
 			"data: is set twice; keep one of the two variables (POSTROOM_DATA and POSTROOM_DATA_FILE)"},

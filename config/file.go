@@ -37,7 +37,7 @@ func (l *loading) fromFile(named string, env map[string]string) string {
 	return path
 }
 
-// fromYAML reads the settings of a file. It walks the nodes itself, because only they know the line of each
+// fromYAML reads the settings of a file. It visits each node, because only nodes know the line of each
 // value and of each wrong key.
 func (l *loading) fromYAML(path string, content []byte) {
 	dec := yaml.NewDecoder(bytes.NewReader(content))
@@ -50,7 +50,7 @@ func (l *loading) fromYAML(path string, content []byte) {
 		return
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		l.problem("", path, "must hold one YAML document; remove the line --- and what follows")
+		l.problem("", path, "must contain one YAML document; remove the line --- and everything after it")
 		return
 	}
 	w := fileWalk{loading: l, path: path, groups: l.groups()}

@@ -73,7 +73,7 @@ func TestWrongFiles(t *testing.T) {
 			"delivery.retry.schedule: takes a flat list of values (FILE:1)"},
 		{"list at the top", "- a\n", "must be a mapping of settings, such as data: ./data (FILE)"},
 		{"two documents", "data: a\n---\ndata: b\n",
-			"must hold one YAML document; remove the line --- and what follows (FILE)"},
+			"must contain one YAML document; remove the line --- and everything after it (FILE)"},
 		{"tab", "http:\n\tlisten: x\n", "is not YAML: line 2: found character that cannot start any token (FILE)"},
 		{"password with star", "smtp: *hidden\n",
 			"is not YAML: a value begins with * or &, which means something else in YAML; put it in quotes (FILE)"},

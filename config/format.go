@@ -34,17 +34,17 @@ var rules = map[string]struct {
 	"search address": {isSearch,
 		"is not an address of OpenSearch or Elasticsearch; write one such as https://user:password@search.internal:9200"},
 	"index name": {isIndex,
-		"is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first"},
-	"mail domain":   {isDomain, "is no domain of mail; write one such as bounce.example.com"},
-	"email address": {isAddress, "is no email address; write one such as bounces@example.com"},
+		"isn't an index name; use at most 100 lower-case letters, digits, - and _, and start with a letter or digit"},
+	"mail domain":   {isDomain, "isn't a mail domain; write one such as bounce.example.com"},
+	"email address": {isAddress, "isn't an email address; write one such as bounces@example.com"},
 	"socket": {isSocket,
 		"is neither the path of a socket nor an address; write one such as /run/postroom/bounce.sock, or 127.0.0.1:24"},
 	// As long as the keys derived from it.
 	secretRule: {func(text string) bool { return len(text) >= 32 },
-		"is too short: 32 bytes or more are needed; make one with: openssl rand -hex 32"},
+		"is too short; use at least 32 bytes, for example from: openssl rand -hex 32"},
 	// So long it cannot be guessed over the network, even if it consists of words.
 	tokenRule: {func(text string) bool { return len(text) >= 16 && !strings.ContainsFunc(text, isOutsideToken) },
-		"is no safe token: 16 characters or more are needed, printable ASCII without spaces; make one with: openssl rand -hex 32"},
+		"isn't a safe token; use at least 16 printable ASCII characters without spaces, for example from: openssl rand -hex 32"},
 }
 
 const (
@@ -72,9 +72,9 @@ func checkServiceURL(text string) (usual, fault string) {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		return text, "is not a web address; write one such as https://mail.example.com"
 	case u.User != nil:
-		return text, "must not hold credentials: it is shown to everybody who gets mail"
+		return text, "must not contain credentials, because recipients see it"
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return text, "must end with its host or path; remove what follows ? or #"
+		return text, "must end with its host or path; remove everything from ? or # on"
 	}
 	return strings.TrimRight(text, "/"), ""
 }
@@ -85,7 +85,7 @@ func checkRedis(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	if kind := strings.TrimSuffix(strings.TrimSuffix(scheme, "+sentinel"), "+cluster"); kind != "redis" &&
 		kind != "rediss" && scheme != "unix" {
-		return "is not an address of Redis; begin it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://"
+		return "isn't a Redis address; start it with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://"
 	}
 	place, _, _ := strings.Cut(rest, "?")
 	if scheme != "unix" {
@@ -97,7 +97,7 @@ func checkRedis(text string) string {
 	return ""
 }
 
-// isSearch checks the addresses of the nodes of a search cluster.
+// isSearch reports whether text is a list of addresses of search servers.
 func isSearch(text string) bool {
 	for node := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(node))

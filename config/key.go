@@ -31,7 +31,7 @@ type Key struct {
 
 	check string // name of a rule in format.go
 	mask  string // the secret tag
-	index []int  // of the field in Config
+	index []int  // index of the field in Config
 }
 
 // Keys lists every setting in the order of Config.
@@ -151,7 +151,7 @@ func (l *loading) envKey(k Key, env map[string]string) {
 			return
 		}
 		if text = trimNewline(string(content)); text == "" { // an empty secret file must not lead to a new secret
-			l.problem(k.Path, source, "has nothing in its file; write the value there, or remove the variable")
+			l.problem(k.Path, source, "names an empty file; write the value into it, or remove the variable")
 			return
 		}
 		l.given[k.Path] = given{text, source}

@@ -112,7 +112,7 @@ func (l *loading) crossCheck(c *Config) {
 	l.refuse(c.From != (Mailbox{}) && c.SMTP == (Relay{}), "from", "from",
 		"is the sender of the default account, which needs a relay; set smtp too", "smtp")
 	l.refuse(c.From == (Mailbox{}) && c.SMTP != (Relay{}), "from", "smtp",
-		"is missing, but smtp is set; say who sends the mail of the default account, such as "+
+		"is missing, but smtp is set; set the default account's sender, such as "+
 			"Shop <shop@example.com>", "from", "smtp")
 	l.refuse(c.Redis.URL == "" && c.Role != "all", "role", "role", "is "+c.Role+
 		", but the embedded Redis serves one process only; set redis.url, or role to all", "redis.url", "role")
@@ -120,7 +120,7 @@ func (l *loading) crossCheck(c *Config) {
 		"is "+strconv.Itoa(c.Redis.WaitReplicas)+
 			", but the embedded Redis has no replicas; set redis.url, or it to 0", "redis.url", "redis.waitReplicas")
 	l.refuse(c.Documents.Store == "opensearch" && c.Documents.URL == "", "documents.url", "documents.store",
-		"is missing, but documents.store is opensearch; say where it is", "documents.url", "documents.store")
+		"is missing, but documents.store is opensearch; set its address", "documents.url", "documents.store")
 	l.warn(c.Documents.URL != "" && c.Documents.Store != "opensearch", "documents.url",
 		"has no effect: documents.store is "+c.Documents.Store)
 	l.warn(c.SecretPrevious != "" && c.SecretPrevious == c.Secret, "secretPrevious",
@@ -131,8 +131,8 @@ func (l *loading) crossCheck(c *Config) {
 	}
 }
 
-// refuse adds a problem of a setting if wrong, unless one of the settings fine already has a fault. The
-// source is that of the setting by.
+// refuse adds a problem with the setting path if wrong, unless one of the settings fine already has a
+// problem. It reports the source of the setting by.
 func (l *loading) refuse(wrong bool, path, by, message string, fine ...string) {
 	if wrong && !slices.ContainsFunc(l.problems, func(p Problem) bool { return slices.Contains(fine, p.Key) }) {
 		l.problem(path, l.given[by].source, message)
@@ -179,7 +179,7 @@ func (l *loading) crossCheckBounce(c Bounce) {
 func (l *loading) crossCheckProxies(c *Config) {
 	refuse := func(path string, on bool) {
 		l.refuse(on && len(c.HTTP.TrustedProxies) == 0, path, path,
-			"is true, but no proxy may speak it; set http.trustedProxies to the addresses of your proxies", path,
+			"is true, but no proxy is trusted; set http.trustedProxies to the addresses of your proxies", path,
 			"http.trustedProxies")
 	}
 	refuse("http.proxyProtocol", c.HTTP.ProxyProtocol)

@@ -2,23 +2,23 @@ package config
 
 import "strings"
 
-// OIDC is the server at which persons log in, with OpenID Connect.
+// OIDC configures signing in with OpenID Connect.
 type OIDC struct {
-	Issuer       string    `key:"issuer" empty:"none" doc:"URL of the issuer, exactly as it calls itself, such as https://login.example.com/realms/staff. Its configuration is found under it. See People."`
-	ClientID     string    `key:"clientId" empty:"none" doc:"Name of Postroom at the issuer. Allow it to send people back to serviceUrl and /login/oidc/callback."`
-	ClientSecret Secret    `key:"clientSecret" secret:"value" empty:"none" doc:"Password of Postroom at the issuer. None: a public client, which PKCE protects."`
-	Name         string    `key:"name" default:"single sign-on" doc:"What the button of the login page calls it: Log in with ..."`
-	Scopes       string    `key:"scopes" default:"email, profile" doc:"What the issuer is asked for besides openid, separated by commas. Some issuers tell groups only with a scope such as groups."`
-	NameClaim    string    `key:"nameClaim" default:"email" doc:"Claim that is the name of a person here. email counts only if the issuer says email_verified."`
-	RoleClaim    string    `key:"roleClaim" default:"groups" doc:"Claim whose values give a person the role. Used if one of oidc.roles is set."`
+	Issuer       string    `key:"issuer" empty:"none" doc:"URL of the OpenID Connect issuer, exactly as it identifies itself, such as https://login.example.com/realms/staff."`
+	ClientID     string    `key:"clientId" empty:"none" doc:"Postroom's client ID at the issuer. Allow redirects to serviceUrl with /login/oidc/callback there."`
+	ClientSecret Secret    `key:"clientSecret" secret:"value" empty:"none" doc:"Postroom's client secret at the issuer. Leave empty for a public client, which PKCE protects."`
+	Name         string    `key:"name" default:"single sign-on" doc:"Name of the issuer on the sign-in button: Log in with ..."`
+	Scopes       string    `key:"scopes" default:"email, profile" doc:"Scopes to request in addition to openid, separated by commas. Some issuers return groups only with a scope such as groups."`
+	NameClaim    string    `key:"nameClaim" default:"email" doc:"Claim with the user's name. email counts only if the issuer returns email_verified."`
+	RoleClaim    string    `key:"roleClaim" default:"groups" doc:"Claim with the values for oidc.roles."`
 	Roles        OIDCRoles `key:"roles"`
 }
 
 // OIDCRoles are the values of the role claim that give a role.
 type OIDCRoles struct {
-	Admin    string `key:"admin" empty:"none" doc:"Values that make an admin, separated by commas. If one of oidc.roles is set, people without any of the values can't log in, and those with one need not be created before. If none is set, only persons that were created for this issuer can log in."`
-	Operator string `key:"operator" empty:"none" doc:"Values that make an operator. Of several roles the highest counts."`
-	Viewer   string `key:"viewer" empty:"none" doc:"Values that make a viewer."`
+	Admin    string `key:"admin" empty:"none" doc:"Values for admins, separated by commas. Without any oidc.roles, only users that you created for this issuer can sign in; with them, users need a matching value and no account."`
+	Operator string `key:"operator" empty:"none" doc:"Values for operators, separated by commas. The highest of several roles applies."`
+	Viewer   string `key:"viewer" empty:"none" doc:"Values for viewers, separated by commas."`
 }
 
 // List returns the texts of a setting that are separated by commas.

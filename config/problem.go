@@ -42,7 +42,7 @@ func (e *Invalid) Error() string {
 	if len(lines) == 1 {
 		return "invalid configuration: " + lines[0]
 	}
-	return fmt.Sprintf("invalid configuration, %d faults:\n  %s", len(lines), strings.Join(lines, "\n  "))
+	return fmt.Sprintf("invalid configuration, %d errors:\n  %s", len(lines), strings.Join(lines, "\n  "))
 }
 
 // didYouMean suggests the known names that are close to a misspelt one, or returns "".

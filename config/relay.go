@@ -51,14 +51,14 @@ func parseRelay(text string) (r Relay, fault string) {
 		return r, "is not a URL; " + relayExample +
 			"; in user and password write / as %2F, # as %23, ? as %3F, @ as %40 and % as %25"
 	case u.Scheme != "smtp" && u.Scheme != "smtps":
-		return r, "is not a relay URL: it must begin with smtp:// or smtps://; " + relayExample
+		return r, "is not a relay URL: it must start with smtp:// or smtps://; " + relayExample
 	case u.Hostname() == "" || strings.ContainsFunc(u.Hostname(), func(c rune) bool {
 		return c <= ' ' ||
 			c == 0x7f
 	}):
 		return r, "names no host; " + relayExample
 	case u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-		return r, "has something after its host; in user and password write / as %2F and # as %23"
+		return r, "has extra text after its host; in user and password write / as %2F and # as %23"
 	}
 	r = Relay{Host: u.Hostname(), Implicit: u.Scheme == "smtps", User: u.User.Username()}
 	pass, _ := u.User.Password()
@@ -137,7 +137,7 @@ func (r Relay) port(text string) (Relay, string) {
 	case r.StartTLS == "":
 		r.StartTLS = StartTLSOpportunistic
 	case r.StartTLS != StartTLSRequired && r.User != "" && !loopback(r.Host):
-		return r, "would send the password in clear; remove starttls=" + r.StartTLS + ", or the credentials"
+		return r, "would send the password unencrypted; remove starttls=" + r.StartTLS + ", or the credentials"
 	}
 	return r, ""
 }
@@ -164,11 +164,11 @@ func parseMailbox(text string) (m Mailbox, fault string) {
 	domain := a.Address[at+1:]
 	switch {
 	case len(a.Address) > 254 || at > 64: // RFC 5321 section 4.5.3.1
-		return m, "is longer than an address may be (64 characters before the @, 254 in all)" + example
+		return m, "is too long for an address (at most 64 characters before the @, 254 in total)" + example
 	case domain == "" || strings.HasPrefix(domain, "["):
 		return m, "has no domain name after the @" + example
 	case strings.ContainsFunc(a.Name+a.Address, unicode.IsControl), strings.ContainsAny(a.Name, "\u2028\u2029"):
-		return m, "holds a control character" + example
+		return m, "contains a control character" + example
 	}
 	return Mailbox(*a), ""
 }

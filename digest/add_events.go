@@ -45,7 +45,7 @@ func (r *Recipients) AddEvents(ctx context.Context, bound string, req api.Digest
 	case len(list) == 0 || len(list) > mostEvents:
 		return api.DigestEventsAnswer{}, fault.InvalidField("events", "must be 1 to %d", mostEvents)
 	case req.Recipient+req.Category+req.EntityType+req.EntityID != "":
-		return api.DigestEventsAnswer{}, fault.InvalidField("events", "can't be with an event beside them")
+		return api.DigestEventsAnswer{}, fault.InvalidField("events", "can't be combined with a single event")
 	}
 	account, err := r.requestAccount(ctx, bound, req.Account)
 	if err != nil {
@@ -154,7 +154,7 @@ func (b *eventBatch) storeAll(ctx context.Context) error {
 		}
 	}
 	return fault.New(fault.Unavailable, "Busy",
-		"The events of %s were not taken in: its preferences change all the time; try again", left[0].readerKey)
+		"The events for %s were not accepted, because its preferences keep changing. Try again", left[0].readerKey)
 }
 
 // load reads recipients, and completes them by what the events say.

@@ -34,7 +34,7 @@ func (b *base) noteAddress(ctx context.Context, k readerKey, address string) err
 func (b *base) at(ctx context.Context, account, address string) ([]*recipient, error) {
 	ids, err := b.DB.Client().SMembers(ctx, addressKey(account, address)).Result()
 	if err != nil {
-		return nil, redisdb.Failed(err, "look for recipients of digests of account %q", account)
+		return nil, redisdb.Failed(err, "look for account %q's digest recipients", account)
 	}
 	var all []*recipient
 	for _, id := range ids {
@@ -58,7 +58,7 @@ func (r *Recipients) AccountsOf(ctx context.Context, address string, accounts []
 			has[i] = pipe.Exists(ctx, addressKey(account, address))
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
-			return nil, redisdb.Failed(err, "look for recipients of digests of all accounts")
+			return nil, redisdb.Failed(err, "look for digest recipients of all accounts")
 		}
 		for i, account := range some {
 			if has[i].Val() > 0 {

@@ -54,7 +54,7 @@ func TestARequiredCategoryCannotBeOff(t *testing.T) {
 		}
 	}
 	one := b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "off"}})
-	want := `The category "security" is required, so its mail goes on: every day at 08:00`
+	want := `The category "security" is required, so its emails continue: every day at 08:00`
 	if !slices.Contains(one.Warnings, want) || len(one.Next) == 0 || one.Next[0].Schedule != "daily@08:00" {
 		t.Errorf("after * off: warnings %q, next %+v; want %q", one.Warnings, one.Next, want)
 	}

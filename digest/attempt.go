@@ -31,7 +31,7 @@ func (w *worker) resume(ctx context.Context, h held, id string) error {
 	answer, err := beginScript.RunReplicated(ctx, w.DB, []string{key, openKey(h.shard), fencesKey(h.shard),
 		runsKey(h.shard, account)}, beginArgs{Run: id, Fence: h.fence, Now: w.opts.Now(), Most: w.opts.Attempts})
 	if err != nil {
-		return redisdb.Failed(err, "go on with run %s", id)
+		return redisdb.Failed(err, "continue run %s", id)
 	}
 	switch answer.Word {
 	case "SPENT":

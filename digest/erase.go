@@ -70,7 +70,7 @@ func (b *base) ids(ctx context.Context, account, after string, most int) (ids []
 			Count: int64(most) + 1})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, false, redisdb.Failed(err, "list recipients of digests of account %q", account)
+		return nil, false, redisdb.Failed(err, "list account %q's digest recipients", account)
 	}
 	for _, part := range parts {
 		ids = append(ids, part.Val()...)
@@ -102,7 +102,8 @@ func (b *base) forget(ctx context.Context, k readerKey) error {
 			return err
 		}
 	}
-	return fault.New(fault.Unavailable, "", "the digests of %s change too fast to be deleted; try again", k)
+	return fault.New(fault.Unavailable, "", "the digests of %s keep changing and couldn't be deleted. Try "+
+		"again", k)
 }
 
 // tryForget is one try of forget. gone is false if something came in between.

@@ -163,7 +163,7 @@ func check(e api.DigestEvent, account string, now time.Time) (in incoming, wrong
 		case n > most:
 			f.Add(key, "must have at most %d characters", most)
 		case strings.ContainsFunc(value, unicode.IsControl):
-			f.Add(key, "must have no control characters")
+			f.Add(key, "must not contain control characters")
 		}
 		return value
 	}
@@ -173,7 +173,7 @@ func check(e api.DigestEvent, account string, now time.Time) (in incoming, wrong
 		entityID: text("entityId", e.EntityID, 1, 256),
 		url:      webURL(&f, "url", e.URL), at: now.UnixMilli()}
 	if e.Category == rest {
-		f.Add("category", "can't be *, which stands for all others")
+		f.Add("category", "can't be *, which means all others")
 	}
 	// Titles may have line breaks, which mail shows as spaces.
 	l.title = strings.Join(strings.FieldsFunc(e.Title, func(c rune) bool { return unicode.IsControl(c) }), " ")
@@ -213,7 +213,7 @@ func checkReader(f *fault.Fields, e *api.DigestEvent) {
 		e.Email = email
 	}
 	if utf8.RuneCountInString(e.Name) > 256 || strings.ContainsFunc(e.Name, unicode.IsControl) {
-		f.Add("name", "must have at most 256 characters, and no control characters")
+		f.Add("name", "must have at most 256 characters, without control characters")
 	}
 	checkLocale(f, "locale", e.Locale)
 	checkZone(f, "tz", e.TZ)
@@ -236,7 +236,7 @@ func webURL(f *fault.Fields, key, text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(text) > 2048 ||
 		strings.ContainsFunc(text, unicode.IsControl) {
-		f.Add(key, "must be an address of http or https, of at most 2048 characters")
+		f.Add(key, "must be an HTTP or HTTPS URL of at most 2048 characters")
 	}
 	return text
 }

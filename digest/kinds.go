@@ -37,7 +37,8 @@ func newKinds(b *base) *Kinds {
 		Key: "digest-kind", Index: "digest-kinds", Name: "digest kind", Code: "DigestKindChanged",
 		Missing: func(id string) error {
 			account, category := readKindID(id)
-			return fault.New(fault.NotFound, "DigestKindNotFound", "There is no digest kind %q of account %q", category,
+			return fault.New(fault.NotFound, "DigestKindNotFound", "Account %[2]q has no settings for the "+
+				"digest category %[1]q", category,
 				account)
 		},
 		Secrets: func(*storedKind) []records.Secret { return nil },
@@ -85,7 +86,7 @@ func (k *Kinds) Create(ctx context.Context, bound string, in api.DigestKind) (ap
 	_, err = k.store.Change(ctx, id, func(old *records.Record[storedKind]) (storedKind, error) {
 		if old != nil {
 			return storedKind{}, fault.New(fault.Conflict, "DigestKindExists",
-				"There is a digest kind %q of account %q already", in.Category, account)
+				"Account %[2]q already has settings for the digest category %[1]q", in.Category, account)
 		}
 		return storedKind{in, 1}, nil
 	})
@@ -102,23 +103,23 @@ func (k *Kinds) check(ctx context.Context, in api.DigestKind) error {
 	case n == 0:
 		f.Add("category", "is required")
 	case n > 64 || !utf8.ValidString(in.Category) || strings.ContainsFunc(in.Category, unicode.IsControl):
-		f.Add("category", "must have at most 64 characters, and no control characters")
+		f.Add("category", "must have at most 64 characters, without control characters")
 	case in.Category == rest:
-		f.Add("category", "can't be *, which stands for all others")
+		f.Add("category", "can't be *, which means all others")
 	}
 	for tag, title := range in.Title {
 		if _, err := language.Parse(tag); err != nil {
-			f.Add("title."+tag, "is of no language; a language is en or pt-BR")
+			f.Add("title."+tag, "must have a language such as en or pt-BR")
 		}
 		if n := utf8.RuneCountInString(title); n == 0 || n > 256 || !message.IsLine(title) {
-			f.Add("title."+tag, "must have 1 to 256 characters, and no control characters")
+			f.Add("title."+tag, "must have 1 to 256 characters, without control characters")
 		}
 	}
 	if in.Preference != nil {
 		_, wrong := k.b.opts.cadenceOf(*in.Preference, "preference")
 		f = append(f, wrong...)
 		if in.Required && in.Preference.Mode == off {
-			f.Add("preference.mode", "can't be off: the kind is required")
+			f.Add("preference.mode", "can't be off, because the category is required")
 		}
 	}
 	if in.Lane != "" && in.Lane != api.Bulk && in.Lane != api.Transactional {
@@ -148,7 +149,7 @@ func (k *Kinds) Update(ctx context.Context, bound, category string, p api.Digest
 		next := old.Value
 		if p.Version != nil && *p.Version != next.Version {
 			return next, fault.New(fault.Conflict, "DigestKindChanged",
-				"Kind %q is at version %d now, not %d", category,
+				"Category %q is now at version %d, not %d. Read it again and repeat your change", category,
 				next.Version, *p.Version)
 		}
 		api.Patch(&next.DigestKind, p)
@@ -193,7 +194,8 @@ func (k *Kinds) Delete(ctx context.Context, bound string, q api.DigestAccount, c
 func (k *Kinds) Page(ctx context.Context, bound string, q api.DigestKindQuery) (api.DigestKindPage, error) {
 	account := cmp.Or(q.Account, bound)
 	if bound != "" && account != bound {
-		return api.DigestKindPage{}, fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", account)
+		return api.DigestKindPage{}, fault.New(fault.NotFound, "AccountNotFound", "There is no account "+
+			"%q", account)
 	}
 	kinds := []api.DigestKindInfo{}
 	err := k.store.Each(ctx, func(r *records.Record[storedKind]) error {

@@ -111,7 +111,7 @@ func (o Options) cadenceOf(p api.DigestPreference, at string) (cadence, []fault.
 
 func (c *cadence) readCustom(f *fault.Fields, p api.DigestPreference, at string) {
 	if (p.Cron == "") == (len(p.Times) == 0) {
-		f.Add(at+".cron", "or times is required, and only one of them")
+		f.Add(at+".cron", "or times is required, but not both")
 		return
 	}
 	if p.Cron != "" {

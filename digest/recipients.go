@@ -42,7 +42,7 @@ func (r *Recipients) find(ctx context.Context, bound, account, id string) (*reci
 	found, err := r.read(ctx, readerKey{account, id})
 	if err == nil && found.version == "" {
 		err = fault.New(fault.NotFound, "DigestRecipientNotFound",
-			"There is no recipient %q of digests of account %q", id, account)
+			"Account %[2]q has no digest recipient %[1]q", id, account)
 	}
 	return found, err
 }
@@ -89,9 +89,10 @@ func (r *Recipients) write(ctx context.Context, bound, id string, req api.Digest
 		switch {
 		case !existed && !whole:
 			return fault.New(fault.NotFound, "DigestRecipientNotFound",
-				"There is no recipient %q of digests of account %q", id, account)
+				"Account %[2]q has no digest recipient %[1]q", id, account)
 		case req.Version != nil && strconv.Itoa(*req.Version) != cmp.Or(old.version, "0"):
-			return fault.New(fault.Conflict, "DigestRecipientChanged", "Recipient %q is at version %s now, not %d", id,
+			return fault.New(fault.Conflict, "DigestRecipientChanged", "Recipient %q is now at version "+
+				"%s, not %d. Read it again and repeat your change", id,
 				cmp.Or(old.version, "0"), *req.Version)
 		}
 		return old.apply(req, whole)
@@ -120,7 +121,7 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest,
 	}
 	if req.Name != nil && (utf8.RuneCountInString(*req.Name) > 256 ||
 		strings.ContainsFunc(*req.Name, unicode.IsControl)) {
-		f.Add("name", "must have at most 256 characters, and no control characters")
+		f.Add("name", "must have at most 256 characters, without control characters")
 	}
 	if req.Locale != nil {
 		checkLocale(&f, "locale", *req.Locale)
@@ -129,7 +130,7 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest,
 		checkZone(&f, "tz", *req.TZ)
 	}
 	if len(req.Preferences) > mostCategories+1 {
-		f.Add("preferences", "must be of at most %d categories and *", mostCategories)
+		f.Add("preferences", "must have at most %d categories and *", mostCategories)
 	}
 	for category, p := range req.Preferences {
 		key := "preferences." + category
@@ -141,7 +142,7 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest,
 			_, wrong := r.opts.cadenceOf(*p, key)
 			f = append(f, wrong...)
 			if k := kinds[category]; p.Mode == off && k != nil && k.Required {
-				f.Add(key+".mode", "can't be off: the category is required")
+				f.Add(key+".mode", "can't be off, because the category is required")
 			}
 		}
 	}
@@ -156,7 +157,7 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest,
 func checkRecipientID(f *fault.Fields, id string) {
 	if n := utf8.RuneCountInString(id); n == 0 || n > 256 || !utf8.ValidString(id) ||
 		strings.ContainsFunc(id, unicode.IsControl) {
-		f.Add("recipient", "must have 1 to 256 characters, and no control characters")
+		f.Add("recipient", "must have 1 to 256 characters, without control characters")
 	}
 }
 
@@ -186,7 +187,7 @@ func (r *recipient) apply(req api.DigestRecipientRequest, whole bool) error {
 		}
 	}
 	if len(r.preferences) > mostCategories+1 {
-		return fault.InvalidField("preferences", "would be of %d categories; at most %d and * are possible",
+		return fault.InvalidField("preferences", "would have %d categories; at most %d and * are possible",
 			len(r.preferences), mostCategories)
 	}
 	api.Set(&r.quietHours, req.Quiet)
@@ -227,7 +228,8 @@ func (r *base) change(ctx context.Context, k readerKey, edit func(*recipient) er
 			return next, err
 		}
 	}
-	return nil, fault.New(fault.Unavailable, "Busy", "%s was not changed: others change it all the time; try again", k)
+	return nil, fault.New(fault.Unavailable, "Busy", "%s wasn't changed, because other requests keep "+
+		"changing it. Try again", k)
 }
 
 // copy returns a copy that may be changed.
@@ -301,7 +303,7 @@ func (r *base) dueOf(ctx context.Context, k readerKey, schedules []string) (map[
 	for i, schedule := range schedules {
 		score, err := scores[i].Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, redisdb.Failed(err, "read when %s is mailed", k)
+			return nil, redisdb.Failed(err, "read when %s gets its digest", k)
 		}
 		if err == nil {
 			due[schedule] = time.UnixMilli(int64(score))

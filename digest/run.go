@@ -87,7 +87,7 @@ func (b *Runs) findBegun(ctx context.Context, id string, most int) (*run, lists,
 }
 
 func unknownRun(id string) error {
-	return fault.New(fault.NotFound, "DigestRunNotFound", "There is no run %q of digests", id)
+	return fault.New(fault.NotFound, "DigestRunNotFound", "There is no digest run %q", id)
 }
 
 // open makes a plan's run and works on it. again is true if the recipient was changed in between.

@@ -100,7 +100,7 @@ func (b *Runs) listed(ctx context.Context, account string, q api.DigestRunQuery,
 	}
 	if q.Cursor != "" {
 		if _, err := strconv.ParseInt(q.Cursor, 10, 64); err != nil {
-			return nil, fault.InvalidField("cursor", "is not one of an earlier page")
+			return nil, fault.InvalidField("cursor", "isn't a cursor from an earlier page")
 		}
 		by.Max = q.Cursor
 	}
@@ -162,7 +162,7 @@ func (b *Runs) Retry(ctx context.Context, bound, id string) (api.DigestRun, erro
 	}
 	if answer.Word != "QUEUED" {
 		return api.DigestRun{}, fault.New(fault.Conflict, "RunState",
-			"Run %s is %s; only a failed run that still has its events can be retried", id, answer.State)
+			"Run %s is %s; you can retry only a failed run that still has its events", id, answer.State)
 	}
 	return b.Get(ctx, bound, id)
 }
@@ -178,7 +178,7 @@ func (r *Recipients) Send(ctx context.Context, bound string, q api.DigestAccount
 		}
 		if one.email == "" {
 			return answer, fault.New(fault.Conflict, "NoAddress",
-				"Recipient %q has no address, and its events wait for one: store its email, then send", id)
+				"Recipient %q has no address. Store its email, then send", id)
 		}
 		now := r.opts.Now()
 		run, begun, err := r.begin(ctx, "", "", one, r.opts.everything(one, now), now, now)
@@ -194,7 +194,7 @@ func (r *Recipients) Send(ctx context.Context, bound string, q api.DigestAccount
 		}
 		return api.DigestSendAnswer{Run: run, State: found.state, Reason: found.reason}, nil
 	}
-	return answer, fault.New(fault.Unavailable, "Busy", "Recipient %q is changed all the time; try again", id)
+	return answer, fault.New(fault.Unavailable, "Busy", "Recipient %q keeps changing. Try again", id)
 }
 
 // Preview returns what would be sent now, and when the next mail is due. It changes nothing.
@@ -251,7 +251,7 @@ func (b *base) dueNext(ctx context.Context, one *recipient) (*time.Time, error) 
 			continue
 		}
 		if err != nil {
-			return nil, redisdb.Failed(err, "read when %s is mailed", one.readerKey)
+			return nil, redisdb.Failed(err, "read when %s gets its digest", one.readerKey)
 		}
 		if due := time.UnixMilli(int64(at)).UTC(); first == nil || due.Before(*first) {
 			first = &due

@@ -53,7 +53,7 @@ func (r *Recipients) show(ctx context.Context, one *recipient) (api.DigestRecipi
 	}
 	for _, category := range slices.Sorted(maps.Keys(kinds)) {
 		if one.isOff(category) && kinds[category].Required {
-			shown.Warnings = append(shown.Warnings, fmt.Sprintf("The category %q is required, so its mail goes on: %s",
+			shown.Warnings = append(shown.Warnings, fmt.Sprintf("The category %q is required, so its emails continue: %s",
 				category, r.opts.wanted(one, category, kinds[category]).words()))
 		}
 	}
@@ -169,16 +169,16 @@ func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEvent
 	answer api.DigestEventsDeleted, _ error) {
 	var f fault.Fields
 	if n := len(q.Recipients); n == 0 || n > mostRemovals {
-		f.Add("recipient", "is required, and may be given up to %d times", mostRemovals)
+		f.Add("recipient", "is required, at most %d times", mostRemovals)
 	}
 	entity := q.Category != "" || q.EntityType != "" || q.EntityID != ""
 	switch {
 	case q.Key == "" && !entity:
 		f.Add("key", "or category, entityType and entityId is required")
 	case q.Key != "" && entity:
-		f.Add("key", "can't be with category, entityType and entityId")
+		f.Add("key", "can't be combined with category, entityType and entityId")
 	case entity && (q.Category == "" || q.EntityType == "" || q.EntityID == ""):
-		f.Add("entityId", "needs category and entityType, and they need it")
+		f.Add("entityId", "requires category and entityType, which require it")
 	}
 	if f != nil {
 		return answer, fault.InvalidFields(f)
@@ -245,7 +245,8 @@ func (r *Recipients) Times(req api.DigestTimesRequest) (api.DigestTimes, error) 
 		}
 	}
 	if wrong == nil && f == nil && (c.mode == immediate || c.mode == off) {
-		f.Add("preference.mode", "must be hourly, daily, weekly, monthly or custom: %s has no times", c.mode)
+		f.Add("preference.mode", "must be hourly, daily, weekly, monthly or custom, because %s has no "+
+			"times", c.mode)
 	}
 	if req.Count < 0 || req.Count > 100 {
 		f.Add("count", "must be 1 to 100")

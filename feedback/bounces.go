@@ -88,7 +88,7 @@ func (b *Bounces) Expected(address string) error {
 	case b.opts.Address != "" && strings.EqualFold(address, b.opts.Address):
 		return nil
 	case b.opts.Domain == "" || !strings.EqualFold(domain, b.opts.Domain):
-		return fault.New(fault.Forbidden, "", "no mail comes back to this address")
+		return fault.New(fault.Forbidden, "", "this address doesn't accept bounces")
 	}
 	if _, err := b.feedback.Tokens.ReadReturnPath(address); err == nil {
 		return nil
@@ -97,7 +97,7 @@ func (b *Bounces) Expected(address string) error {
 	if strings.HasPrefix(strings.ToLower(local), signedtoken.Prefix) {
 		return fault.New(fault.NotFound, "", "not a return path of any message")
 	}
-	return fault.New(fault.Forbidden, "", "no mail comes back to this address")
+	return fault.New(fault.Forbidden, "", "this address doesn't accept bounces")
 }
 
 // Receive reads mail that came back to envelopeTo, and puts the facts it proves into the inbox. They are

@@ -32,7 +32,7 @@ func (f *Feedback) confirm(ctx context.Context, name provider.Name, c provider.C
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, nil)
 	if err != nil {
 		return api.FeedbackReceipt{}, fault.Wrap(err, fault.Invalid, "ProviderBody",
-			"The address that confirms the subscription is not one")
+			"The URL that confirms the subscription is invalid")
 	}
 	answer, err := f.confirmer.Do(request)
 	if err == nil {

@@ -151,10 +151,10 @@ func (f *Feedback) learn(ctx context.Context, items []*item) error {
 	}
 	results, err := f.Outbox.RecordFacts(ctx, facts)
 	if err != nil {
-		return fmt.Errorf("put %d facts onto timelines: %w", len(facts), err)
+		return fmt.Errorf("add %d reports to timelines: %w", len(facts), err)
 	}
 	if len(results) != len(facts) {
-		return fmt.Errorf("put %d facts onto timelines: %d results", len(facts), len(results))
+		return fmt.Errorf("add %d reports to timelines: %d results", len(facts), len(results))
 	}
 	for i, it := range items {
 		it.result = resultOf(results[i])

@@ -94,7 +94,7 @@ func parseEntry(line string) (entry, error) {
 		return entry{}, fmt.Errorf("read a fact: %w", err)
 	}
 	if e.Key == "" || e.Type == "" {
-		return entry{}, fmt.Errorf("read a fact: it has no key or no type")
+		return entry{}, fmt.Errorf("read a report: it has no key or no type")
 	}
 	return e, nil
 }

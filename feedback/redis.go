@@ -100,7 +100,7 @@ func (s store) put(ctx context.Context, p int, stream string, most int, lines []
 		answer, err = appendScript.RunReplicated(ctx, s.db, keys, args)
 	}
 	if err != nil {
-		return false, 0, redisdb.Failed(err, "put %d facts into the inbox", len(lines))
+		return false, 0, redisdb.Failed(err, "put %d reports into the inbox", len(lines))
 	}
 	return answer.Word == "TAKEN", answer.Dropped, nil
 }
@@ -117,7 +117,7 @@ func (s store) done(ctx context.Context, p int, stream string, ids []string, aga
 		pipe.HIncrBy(ctx, countsKey(p), name, n)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("take %d facts out of the inbox: %w", len(ids), err)
+		return fmt.Errorf("remove %d reports from the inbox: %w", len(ids), err)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (s store) again(ctx context.Context, now time.Time, most int) (more bool, e
 		}
 	}
 	if err := pipe.Exec(ctx); err != nil {
-		return false, fmt.Errorf("look at facts again: %w", err)
+		return false, fmt.Errorf("retry reports: %w", err)
 	}
 	for _, answer := range answers {
 		n, _ := answer.Read() // an error here is also Exec's
@@ -193,7 +193,7 @@ type progress struct {
 func (s store) progress(ctx context.Context, source string) (progress, error) {
 	v, err := s.db.Client().HGetAll(ctx, reconciledKey(source)).Result()
 	if err != nil {
-		return progress{}, redisdb.Failed(err, "read how far the reconciliation is")
+		return progress{}, redisdb.Failed(err, "read the progress of the reconciliation")
 	}
 	number := func(name string) int64 { n, _ := strconv.ParseInt(v[name], 10, 64); return n }
 	return progress{redisdb.Time(number("position")), redisdb.Time(number("ran")), number("events"),
@@ -206,7 +206,7 @@ func (s store) note(ctx context.Context, source string, values ...any) error {
 	pipe.HSet(ctx, reconciledKey(source), values...)
 	pipe.Expire(ctx, reconciledKey(source), reconciledFor)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("note how far the reconciliation is: %w", err)
+		return fmt.Errorf("store the progress of the reconciliation: %w", err)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (s store) counted(ctx context.Context) (counted, error) {
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return counted{}, redisdb.Failed(err, "count the facts in the inbox")
+		return counted{}, redisdb.Failed(err, "count the reports in the inbox")
 	}
 	for _, one := range all {
 		for name, text := range one.values.Val() {

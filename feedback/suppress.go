@@ -85,7 +85,8 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 		return suppression.Entry{}, false
 	}
 	if ownRecipient(it.sent.To, it.Recipient) == "" {
-		f.log.Debug("a fact is about an address that its message was not for", "source", it.source(), "message_id",
+		f.log.Debug("report ignored: its address wasn't a recipient of the "+
+			"message", "source", it.source(), "message_id",
 			it.MessageID)
 		return suppression.Entry{}, false
 	}
@@ -115,7 +116,7 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 	}
 	// not an address that mail can be sent to: nothing to suppress
 	if _, wrong := e.Normal("", now); len(wrong) > 0 {
-		f.log.Debug("a fact is about something that can't be suppressed", "source", it.source(), "message_id",
+		f.log.Debug("report ignored: its address can't be suppressed", "source", it.source(), "message_id",
 			it.MessageID, "field", wrong[0].Key)
 		return e, false
 	}

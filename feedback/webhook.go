@@ -63,7 +63,7 @@ func (f *Feedback) Takes(ctx context.Context, from Origin) error {
 
 // unknownProvider is the error for an unacceptable webhook. It doesn't show whether the gateway exists.
 func unknownProvider() error {
-	return fault.New(fault.NotFound, "ProviderUnknown", "No webhooks of a provider of this name are taken here")
+	return fault.New(fault.NotFound, "ProviderUnknown", "Postroom doesn't accept webhooks from a provider with this name")
 }
 
 // hook proves a gateway's webhooks. Its verifier is kept, because it keeps certificates.

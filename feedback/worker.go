@@ -97,7 +97,7 @@ func (f *Feedback) handle(ctx context.Context, stream string, entries []redisdb.
 	if e, perr := parseEntry(one.Text(field)); perr == nil {
 		source = e.source()
 	}
-	f.log.Error("a fact can't be applied and is dropped", "stream", stream, "id", one.ID, "tries", maxTries,
+	f.log.Error("report dropped: applying it failed", "stream", stream, "id", one.ID, "tries", maxTries,
 		"error", err)
 	f.metrics.applied.WithLabelValues(source, string(failed)).Inc()
 	if err := f.keys.done(ctx, one.Partition, stream, []string{one.ID}, nil,
@@ -170,7 +170,7 @@ func (f *Feedback) read(entries []redisdb.Entry) ([]*item, []string) {
 		places[i] = e.ID
 		parsed, err := parseEntry(e.Text(field))
 		if err != nil {
-			f.log.Error("a fact can't be read and is dropped", "id", e.ID, "error", err)
+			f.log.Error("report dropped: it can't be read", "id", e.ID, "error", err)
 			f.metrics.applied.WithLabelValues("other", string(failed)).Inc()
 			continue
 		}
@@ -224,7 +224,7 @@ func (f *Feedback) count(items []*item) change {
 		c.add[it.source()+":"+string(it.result)]++
 		f.metrics.applied.WithLabelValues(it.source(), string(it.result)).Inc()
 		if it.result == unknown {
-			f.log.Debug("a fact is about a message that is not known", "source", it.source(), "type", it.Type, "refs",
+			f.log.Debug("report about an unknown message", "source", it.source(), "type", it.Type, "refs",
 				len(it.Refs), "message_id", it.MessageID)
 		}
 	}
@@ -256,7 +256,7 @@ func (f *Feedback) lookAgain(ctx context.Context) {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
 			if more, err = f.keys.again(ctx, f.opts.Now(), workBatch); err != nil {
-				f.log.Debug("facts can't be looked at again", "error", err)
+				f.log.Debug("retrying reports failed", "error", err)
 			}
 		}
 	}

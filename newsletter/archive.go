@@ -83,7 +83,7 @@ type ArchivedMail struct {
 
 // noArchive is about all that is not shown, whatever the reason.
 func noArchive() error {
-	return fault.New(fault.NotFound, "ArchiveNotFound", "There is no such page in the archive")
+	return fault.New(fault.NotFound, "ArchiveNotFound", "The archive has no such page")
 }
 
 // Page returns a page of the archive of a list; 0 is the first. NotFound: there is no such list, it is not
@@ -329,8 +329,8 @@ func (c *Campaigns) publish(ctx context.Context, bound, id string, p api.Campaig
 			return api.CampaignInfo{}, err
 		}
 		if !held {
-			return api.CampaignInfo{}, fault.New(fault.Conflict, "ContentGone", "The mail of campaign %q is not "+
-				"stored any more, because it was not in the archive: no way to show it", id)
+			return api.CampaignInfo{}, fault.New(fault.Conflict, "ContentGone", "The content of campaign "+
+				"%q is no longer stored, because the campaign wasn't in the archive", id)
 		}
 	}
 	one, err = c.change(ctx, bound, id, func(s *stored) error {

@@ -73,7 +73,7 @@ func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (
 // another account than the caller's.
 func completed(bound string, in api.Campaign) (api.Campaign, error) {
 	if bound != "" && in.Account != "" && in.Account != bound {
-		return in, fault.New(fault.Forbidden, "", "This token is of another account than %q", in.Account)
+		return in, fault.New(fault.Forbidden, "", "This token belongs to another account, not to %q", in.Account)
 	}
 	in.Account = cmp.Or(in.Account, bound, audience.DefaultAccount)
 	in.Campaign = cmp.Or(in.Campaign, idOf(in.Name))
@@ -86,7 +86,7 @@ func (c *Campaigns) takeNumber(ctx context.Context, id string) (uint32, error) {
 	n, err := audience.TakeNumber(ctx, c.DB, numbersKey(), id)
 	if err == nil && n > mostNumber {
 		err = fault.New(fault.Conflict, "TooManyCampaigns",
-			"This Postroom has had %d campaigns, which is the most", n)
+			"This Postroom has had %d campaigns, which is the maximum", n)
 	}
 	return n, err
 }
@@ -142,7 +142,8 @@ func (c *Campaigns) info(ctx context.Context, one *campaign) (api.CampaignInfo, 
 func (c *Campaigns) Page(ctx context.Context, bound string, q api.CampaignQuery) (api.CampaignPage, error) {
 	account := cmp.Or(q.Account, bound)
 	if bound != "" && account != bound {
-		return api.CampaignPage{}, fault.New(fault.Forbidden, "", "This token is of another account than %q",
+		return api.CampaignPage{}, fault.New(fault.Forbidden, "", "This token belongs to another account, "+
+			"not to %q",
 			account)
 	}
 	var mine []*campaign
@@ -199,16 +200,16 @@ func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.Campaign
 			return err
 		}
 		if s.State == api.CampaignSending || ended(s.State) {
-			return wrongState(s, "change it; pause it first, or copy it")
+			return wrongState(s, "change it. Pause it first, or copy it")
 		}
 		before := s.Campaign
 		patched(&s.Campaign, p)
 		s.Bound = bindsTo(s.Bound, bound, p)
 		if len(s.Runs) > 0 && !sameAudience(before, s.Campaign) {
-			return wrongState(s, "change whom it goes to while a run is under way; cancel it and copy it")
+			return wrongState(s, "change its audience during a run. Cancel it and copy it")
 		}
 		if len(s.Runs) > 0 && !sameTest(before, s.Campaign) {
-			return wrongState(s, "change which variants it has while a run is under way; cancel it and copy it")
+			return wrongState(s, "change its variants during a run. Cancel it and copy it")
 		}
 		return nil
 	})
@@ -234,7 +235,8 @@ func outdated(s *stored, version *int) error {
 	if version == nil || *version == s.Version-1 {
 		return nil
 	}
-	return fault.New(fault.Conflict, codeChanged, "Campaign %q is at version %d now, not %d",
+	return fault.New(fault.Conflict, codeChanged, "Campaign %q is now at version %d, not %d. Read it "+
+		"again and repeat your change",
 		s.Campaign.Campaign, s.Version-1, *version)
 }
 
@@ -305,7 +307,7 @@ func (c *Campaigns) Delete(ctx context.Context, bound, id string) (bool, error) 
 		return false, err
 	}
 	if one.State != api.CampaignDraft && one.State != api.CampaignScheduled && !ended(one.State) {
-		return false, wrongState(&one.stored, "delete it; cancel it first")
+		return false, wrongState(&one.stored, "delete it. Cancel it first")
 	}
 	if err := c.needed(ctx, one); err != nil {
 		return false, err
@@ -331,7 +333,7 @@ func (c *Campaigns) Delete(ctx context.Context, bound, id string) (bool, error) 
 }
 
 func wrongState(s *stored, to string) error {
-	f := fault.New(fault.Conflict, "CampaignState", "Campaign %q is %s: no way to %s", s.Campaign.Campaign,
+	f := fault.New(fault.Conflict, "CampaignState", "Campaign %q is %s, so you can't %s", s.Campaign.Campaign,
 		s.State, to)
 	f.Details = map[string]any{"state": s.State}
 	return f

@@ -57,8 +57,8 @@ func (c *Campaigns) MayReplay(ctx context.Context, messageID string) error {
 	case err != nil:
 		return err
 	case one.State == api.CampaignCancelled || one.Runs[at.run.Number-1].cancelled():
-		return fault.New(fault.Conflict, "CampaignState", "Run %d of campaign %q was cancelled: you can't replay its "+
-			"messages", at.run.Number, one.id)
+		return fault.New(fault.Conflict, "CampaignState", "Run %d of campaign %q was cancelled, so you "+
+			"can't replay its messages", at.run.Number, one.id)
 	}
 	_, err = c.resent(ctx, one, at)
 	return err
@@ -78,7 +78,8 @@ func (c *Campaigns) resent(ctx context.Context, one *campaign, at *recipient) (t
 	for i, s := range states {
 		if s == sendlog.Sent || i > 0 && !slices.Contains(unmailed, s) {
 			return s == sendlog.Taken || s == sendlog.AtDot, fault.New(fault.Conflict, "CampaignResent",
-				"Run %d of campaign %q emails this subscriber: another email would be the second one", runs[i].Number,
+				"Run %d of campaign %q emails this subscriber, so a replay would send a second "+
+					"email", runs[i].Number,
 				one.id)
 		}
 	}

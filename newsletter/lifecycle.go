@@ -36,7 +36,7 @@ func (c *Campaigns) Send(ctx context.Context, bound, id string, s api.CampaignSt
 	switch one.State {
 	case api.CampaignDraft, api.CampaignScheduled:
 	case api.CampaignCancelled, api.CampaignFailed:
-		return api.CampaignRun{}, wrongState(&one.stored, "send it; copy it")
+		return api.CampaignRun{}, wrongState(&one.stored, "send it. Copy it instead")
 	default:
 		return ran(one), nil
 	}
@@ -202,7 +202,7 @@ func (c *Campaigns) saveAgain(ctx context.Context, one *campaign) (*campaign, er
 	}
 	return c.change(ctx, "", one.id, func(s *stored) error {
 		if s.State == api.CampaignSending || ended(s.State) {
-			return wrongState(s, "change it; pause it first, or copy it")
+			return wrongState(s, "change it. Pause it first, or copy it")
 		}
 		s.Runs[len(s.Runs)-1].Snapshots = snapshots
 		return outdated(s, &one.Version) // a later change stores its own
@@ -274,10 +274,11 @@ func (c *Campaigns) hold(ctx context.Context, one *campaign, reason, detail stri
 		api.CampaignSending, api.CampaignScheduled)
 	switch {
 	case err != nil:
-		c.log.WarnContext(ctx, "campaign not held; tried again soon", "campaign", one.id, "reason", reason, "error",
+		c.log.WarnContext(ctx, "holding a campaign failed; "+
+			"retrying", "campaign", one.id, "reason", reason, "error",
 			err)
 	case run.State == api.CampaignHeld:
-		c.log.WarnContext(ctx, "campaign held: postroom campaign resume goes on with it", "campaign", one.id,
+		c.log.WarnContext(ctx, "campaign held: continue it with postroom campaign resume", "campaign", one.id,
 			"reason", reason, "detail", detail)
 	}
 }

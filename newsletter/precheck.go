@@ -121,10 +121,10 @@ func (e *precheck) run(ctx context.Context) error {
 	e.result = api.CampaignCheck{Faults: []api.CampaignFault{}, Warnings: []api.CampaignFault{}}
 	in := e.one.Campaign
 	if len(in.Lists) == 0 {
-		e.fail("NoList", "It goes to no list; set lists")
+		e.fail("NoList", "The campaign has no list. Set lists")
 	}
 	if base := e.campaigns.opts.ServiceURL(); !strings.HasPrefix(base, "https://") && !local(base) {
-		e.fail("NoPublicUrl", "Its links need a public https address; set serviceUrl")
+		e.fail("NoPublicUrl", "The links require a public HTTPS URL. Set serviceUrl")
 	}
 	if err := e.campaigns.check(ctx, in); fault.Is(err, fault.Invalid) {
 		f, _ := errors.AsType[*fault.Error](err)
@@ -157,7 +157,7 @@ func (e *precheck) run(ctx context.Context) error {
 		}
 		switch {
 		case content.Template == "" && content.HTML == "" && content.Text == "":
-			e.fail("NoContent", "It has no content; set html, text or template")
+			e.fail("NoContent", "The campaign has no content. Set html, text or template")
 		case len(e.result.Faults) == 0:
 			if err := e.mail(ctx, content, i == 0); err != nil {
 				return err
@@ -178,7 +178,7 @@ func (e *precheck) test() {
 	}
 	if each := int(float64(e.result.Audience) * t.share / float64(n)); each < t.minimum {
 		e.fail("TestTooSmall",
-			fmt.Sprintf("About %d people would get each variant in the test, and %d must; raise "+
+			fmt.Sprintf("About %d people would get each variant in the test, but %d must. Raise "+
 				"test.share, or lower test.minimum", each, t.minimum))
 	}
 }
@@ -204,7 +204,8 @@ func (e *precheck) room() {
 		start = window.Next(start, zone)
 	}
 	if !start.Before(*in.EndAt) {
-		e.fail("NoTime", fmt.Sprintf("It would begin at %s, and its endAt is %s: there is no time to send anything",
+		e.fail("NoTime", fmt.Sprintf("The campaign would start at %s, but its endAt is %s. Change one of "+
+			"them",
 			start.UTC().Format(time.RFC3339), in.EndAt.UTC().Format(time.RFC3339)))
 	}
 }
@@ -301,8 +302,8 @@ func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []
 	}
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		if strings.TrimPrefix(name, "params.") == "campaign.archiveUrl" {
-			e.fail("NoArchive", "It uses campaign.archiveUrl, but has no public page; set archive, and make a list "+
-				"public")
+			e.fail("NoArchive", "The content uses campaign.archiveUrl, but the campaign has no public "+
+				"page. Set archive, and make a list public")
 			continue
 		}
 		e.warn("Missing", name+" is missing for some subscribers; set a fallback")
@@ -313,17 +314,17 @@ func (e *precheck) write(ctx context.Context, mailing *outbox.Mailing, people []
 // judge finds errors in an email as one person would get it.
 func (e *precheck) judge(m *sample, source render.Source) {
 	for _, part := range slices.Sorted(maps.Keys(m.captive)) {
-		e.fail("NoUnsubscribeLink", "Its "+part+" shows no unsubscribe link, or hides it; use "+
+		e.fail("NoUnsubscribeLink", "The "+part+" has no visible unsubscribe link. Add "+
 			"{{rcpt.unsubscribeUrl}} or {{rcpt.preferencesUrl}}")
 	}
 	if m.words.HTML == "" && m.words.Text == "" {
-		e.fail("NoContent", "Its template is empty")
+		e.fail("NoContent", "The template is empty")
 	}
 	if m.words.HTML != "" && source.Text == "" {
 		e.warn("NoText", "It has no text part of its own; one is made from the html")
 	}
 	if len(m.raw) > clipped {
-		e.warn("Clipped", "It is larger than 102 KB: Gmail shows only its beginning, without the way to leave")
+		e.warn("Clipped", "The email is larger than 102 KB, so Gmail cuts it off before the unsubscribe link")
 	}
 	if strings.TrimSpace(m.words.Subject) == "" {
 		e.fail("NoSubject", "It has no subject")

@@ -28,7 +28,7 @@ func (c *Campaigns) Recipients(ctx context.Context, bound, id string, q api.Camp
 	from := uint64(0)
 	if q.Cursor != "" {
 		if from, err = strconv.ParseUint(q.Cursor, 36, 32); err != nil {
-			return page, fault.InvalidField("cursor", "is not from an answer")
+			return page, fault.InvalidField("cursor", "isn't a cursor from a response")
 		}
 	}
 	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
@@ -176,7 +176,7 @@ func (c *Campaigns) Settle(ctx context.Context, bound, id string, in api.Campaig
 		return answer, err
 	}
 	if in.All == (len(in.Subscribers) > 0) {
-		return answer, fault.InvalidField("subscribers", "give either subscribers or all")
+		return answer, fault.InvalidField("subscribers", "requires either subscribers or all, not both")
 	}
 	settle := func(ordinal uint32) error {
 		chunk, offset := sendlog.ChunkOf(ordinal)
@@ -190,7 +190,7 @@ func (c *Campaigns) Settle(ctx context.Context, bound, id string, in api.Campaig
 		p, err := c.Audience.Person(ctx, one.Account, name, nil)
 		if fault.Is(err, fault.NotFound) {
 			return answer, fault.InvalidField(fmt.Sprintf("subscribers[%d]", i),
-				"is no subscriber of account %s", one.Account)
+				"isn't a subscriber of account %s", one.Account)
 		}
 		if err == nil {
 			err = settle(p.Ordinal)

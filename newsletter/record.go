@@ -103,7 +103,7 @@ func ended(state string) bool {
 
 func notFound(id string) error {
 	return fault.New(fault.NotFound, "CampaignNotFound",
-		"There is no campaign %q; GET /v1/campaigns shows all", id)
+		"There is no campaign %q. GET /v1/campaigns shows all campaigns", id)
 }
 
 func numbersKey() string { return redisdb.Key(0, "campaign-numbers") }

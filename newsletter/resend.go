@@ -31,7 +31,7 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 	}
 	if len(one.Runs) == mostRuns {
 		return api.CampaignRun{}, fault.New(fault.Conflict, "CampaignState",
-			"Campaign %q was sent %d times, which is the most", id, mostRuns)
+			"Campaign %q was sent %d times, which is the maximum", id, mostRuns)
 	}
 	one.Token, one.TokenQuota = in.Token, in.TokenQuota
 	if err := c.ready(ctx, bound, one, time.Time{}); err != nil {

@@ -60,7 +60,7 @@ func (c *Campaigns) InUse(ctx context.Context, kind, id string) error {
 	slices.Sort(users)
 	name := strings.ToUpper(kind[:1]) + kind[1:]
 	f := fault.New(fault.Conflict, name+"InUse",
-		"%s %q is in use by the campaign %s; cancel it first, or wait for its end",
+		"%s %q is in use by the campaign %s. Cancel it, or wait until it is finished",
 		name, id, strings.Join(users, ", "))
 	f.Details = map[string]any{"campaigns": users}
 	return f
@@ -77,7 +77,7 @@ func (c *Campaigns) needed(ctx context.Context, one *campaign) error {
 		return c.InUse(ctx, "campaign", one.id)
 	}
 	f := fault.New(fault.Conflict, "CampaignInUse",
-		"Campaign %q is named by the segment %s, which would select others without it; change or delete that first",
+		"Campaign %q is used by the segment %s. Change or delete the segment first",
 		one.id, strings.Join(segments, ", "))
 	f.Details = map[string]any{"segments": segments}
 	return f

@@ -24,7 +24,7 @@ const mostTo = 50
 func (c *Campaigns) check(ctx context.Context, in api.Campaign) error {
 	var f faults
 	if !ids.MatchString(in.Campaign) {
-		f.Add("campaign", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
+		f.Add("campaign", "must be up to 63 letters, digits, dots, - and _, starting with a letter or digit")
 	} else if in.Campaign == idOfForm || in.Campaign == idOfFeed {
 		f.Add("campaign", "must not be %q, which names a page", in.Campaign)
 	}
@@ -38,7 +38,7 @@ func (c *Campaigns) check(ctx context.Context, in api.Campaign) error {
 		f.Add("events", "must be none, ends or all")
 	}
 	if in.Rate < 0 || in.Rate > 1e6 {
-		f.Add("rate", "must be from 0 to 1000000 mails a second")
+		f.Add("rate", "must be from 0 to 1000000 emails per second")
 	}
 	f.object("fallbacks", in.Fallbacks)
 	f.object("metadata", in.Metadata)
@@ -184,12 +184,14 @@ func (c *Campaigns) choose(ctx context.Context, id string, sel audience.Selectio
 	var f faults
 	for _, other := range choice.Campaigns() {
 		if other == id {
-			f.Add("segments", "selects by the mail of campaign %q itself, which nobody has before it is sent", id)
+			f.Add("segments", "selects by the results of campaign %q itself, which has none before it is "+
+				"sent", id)
 			continue
 		}
 		_, err := c.find(ctx, sel.Account, other)
 		if fault.Is(err, fault.NotFound) {
-			f.Add("segments", "selects by the mail of campaign %q, which account %s does not have", other, sel.Account)
+			f.Add("segments", "selects by the results of campaign %q, which account %s doesn't "+
+				"have", other, sel.Account)
 		} else if err != nil {
 			return nil, err
 		}

@@ -256,12 +256,13 @@ func (c *Campaigns) Winner(ctx context.Context, bound, id string, in api.Campaig
 func (c *Campaigns) decide(ctx context.Context, bound, id, variant string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
 		if len(s.Runs) > 0 && s.Runs[0].Winner != "" {
-			f := fault.New(fault.Conflict, codeDecided, "The winner of campaign %q is %s already", id, s.Runs[0].Winner)
+			f := fault.New(fault.Conflict, codeDecided, "Campaign %q already has the winner "+
+				"%s", id, s.Runs[0].Winner)
 			f.Details = map[string]any{"variant": s.Runs[0].Winner}
 			return f
 		}
 		if !s.open() || !live(s.State) {
-			return wrongState(s, "decide a winner")
+			return wrongState(s, "choose a winner")
 		}
 		now := c.opts.Now().UTC().Truncate(time.Millisecond)
 		s.Runs[0].Winner, s.Runs[0].Decided = variant, &now
@@ -316,7 +317,7 @@ const (
 // variants checks variants and their test.
 func (f *faults) variants(in api.Campaign) {
 	if n := len(in.Variants); n == 1 || n > mostVariants {
-		f.Add("variants", "must be 2 to %d, or none", mostVariants)
+		f.Add("variants", "must be 2 to %d or none", mostVariants)
 	}
 	seen := map[string]bool{}
 	for i, v := range in.Variants {

@@ -26,7 +26,7 @@ func (d *Delivery) settle(ctx context.Context, c *claim, started time.Time, p po
 	}
 	facts, err := d.factEvents(ctx, c.row)
 	if err != nil {
-		return d.untried(ctx, c, err, "what is known about the message can't be read; the log says why")
+		return d.untried(ctx, c, err, "reports about the message can't be read; the log has the reason")
 	}
 	queued := c.status.having(rcptQueued)
 	var taken []smtpsend.RecipientResult

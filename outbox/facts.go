@@ -77,7 +77,7 @@ func (fs *Facts) RecordFacts(ctx context.Context, facts []Fact) ([]FactResult, e
 		answers[i] = factScript.Add(pipe, []string{fs.keys.message(fs.partitionFor(f), args.ID)}, args)
 	}
 	if err := pipe.Exec(ctx); err != nil {
-		return nil, redisError(err, "record facts about messages")
+		return nil, redisError(err, "record reports about messages")
 	}
 	for i, answer := range answers {
 		if answer == nil {
@@ -137,7 +137,7 @@ func (fs *Facts) readAbout(ctx context.Context, facts []Fact) (map[string]row, e
 	}
 	rows, err := fs.readLog(ctx, list)
 	if err != nil {
-		return nil, redisError(err, "read the messages of facts")
+		return nil, redisError(err, "read the messages of reports")
 	}
 	about := make(map[string]row, len(rows))
 	for _, r := range rows {

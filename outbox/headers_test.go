@@ -105,11 +105,11 @@ func TestAHeaderOfAFieldIsThatField(t *testing.T) {
 		Headers: api.Headers{"Subject": {"S"}, "Reply-To": {"a@x.test", "b@x.test"}, "Return-Path": {"<a@x.test>"},
 			"Message-ID": {"abc"}, "Content-Type": {"text/html"}, "To": {"a@x.test"}}})
 	want := []string{
-		"headers.Content-Type describes the parts of the message: it is made from text, html and attachments, or from raw",
+		"headers.Content-Type can't be set, because Postroom writes it from text, html and attachments, or from raw",
 		"headers.Message-ID is not a valid message id: it has to be like <id@domain>",
-		"headers.Reply-To is given more than once: a message has one Reply-To",
-		"headers.Return-Path is written by the last server: use the field envelope.from",
-		"headers.Subject differs from the field subject", "headers.To cannot be a header here: use the field to",
+		"headers.Reply-To is given more than once, but a message has one Reply-To",
+		"headers.Return-Path can't be set, because the last server writes it. Use the field envelope.from",
+		"headers.Subject differs from the field subject", "headers.To can't be set as a header. Use the field to",
 	}
 	if diff := cmp.Diff(want, faultTexts(err)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

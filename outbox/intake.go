@@ -255,8 +255,8 @@ func (b *Batch) carried(m *newMessage) error {
 		reasons = append(reasons, lack.Gateway+": it "+lack.Why)
 	}
 	e := fault.New(fault.Unprocessable, "MessageNotCarried",
-		"No gateway can carry the message (%s). Change the "+
-			"message, or use a gateway of type smtp", strings.Join(reasons, "; "))
+		"No gateway can carry the message (%s). Change the message, or use a gateway of type "+
+			"smtp", strings.Join(reasons, "; "))
 	e.Fields = fields
 	return e
 }

@@ -334,7 +334,7 @@ func keyReused() error {
 
 // errUnshared means that the shared content of a message is not in Redis.
 var errUnshared = fault.New(fault.Unavailable, "SharedContentGone",
-	"The content this message shares with others was taken out of Redis as it came in; send it again")
+	"The content that this message shares with others was deleted from Redis. Submit the message again")
 
 // errAsk means that accept.lua found an entry about a recipient in the suppressions.
 var errAsk = errors.New("a recipient may be suppressed")
@@ -342,7 +342,7 @@ var errAsk = errors.New("a recipient may be suppressed")
 // errContentLost means that a content was gone before its message was accepted, for example because Redis
 // failed over.
 var errContentLost = fault.New(fault.Unavailable, "ContentLost",
-	"The message store lost this message as it came in; send it again")
+	"Redis lost this message. Submit it again")
 
 // bringIn puts into Redis what accept.lua needs to find there: shared contents, and contents that are large.
 // It returns the messages for which it succeeded.
@@ -402,7 +402,7 @@ func (in *Intake) AdmitsWrite(ctx context.Context, size int64) error {
 }
 
 func full(format string, args ...any) error {
-	f := fault.New(fault.Unavailable, "OutboxFull", format+"; try again when some of its mail has gone out",
+	f := fault.New(fault.Unavailable, "OutboxFull", format+"; try again after some messages have been sent",
 		args...)
 	f.RetryAfter = retryAfterOutage
 	return f

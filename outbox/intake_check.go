@@ -78,10 +78,10 @@ func (f *faults) checkWords(sh Shared) {
 func (f *faults) checkDSN(dsn api.DSN) {
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
 	if len(dsn.ID) > maxEnvelopeID || strings.ContainsFunc(dsn.ID, unprintable) {
-		f.Add("dsn.id", "must have at most %d characters, all of them printable ASCII", maxEnvelopeID)
+		f.Add("dsn.id", "must have at most %d printable ASCII characters", maxEnvelopeID)
 	}
 	if len(dsn.Notify) > 1 && slices.Contains(dsn.Notify, "never") {
-		f.Add("dsn.notify", "can't have anything beside never")
+		f.Add("dsn.notify", "can't combine never with other values")
 	}
 	if dsn.Recipient == "" {
 		return
@@ -310,7 +310,7 @@ func (in *Intake) skip(ctx context.Context, all []*newMessage) {
 			in.answer(ctx, m, answer)
 		case in.opts.RefuseSuppressed:
 			f := fault.New(fault.Unprocessable, "RecipientSuppressed",
-				"Nobody in this message may be mailed (%s), and suppression.refuse is on", why.Reason)
+				"All recipients of this message are suppressed (%s), and suppression.refuse is on", why.Reason)
 			f.Details = map[string]any{"skipped": why}
 			m.refuse(f)
 		default:

@@ -41,7 +41,7 @@ func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []
 		asked = cmp.Or(asked, sh.Track)
 		switch {
 		case asked != nil && *asked && !able:
-			wrong.Add(t.key, "needs a public address: set serviceUrl, or give baseUrl")
+			wrong.Add(t.key, "requires a public URL; set serviceUrl or baseUrl")
 		case asked != nil:
 			*t.into = *asked
 		case t.ofAccount != nil:
@@ -63,9 +63,10 @@ func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []
 func (f *faults) checkList(sh Shared, able bool) {
 	switch {
 	case !listID.MatchString(sh.ListID):
-		f.Add("listId", "must be a name such as news or news.weekly: letters, digits, hyphens, dots and underscores")
+		f.Add("listId", "must be a name of letters, digits, hyphens, dots and underscores, such as news "+
+			"or news.weekly")
 	case !able:
-		f.Add("listId", "needs a public address for the unsubscribe page: set serviceUrl, or give baseUrl")
+		f.Add("listId", "requires a public URL for the unsubscribe page; set serviceUrl or baseUrl")
 	}
 	for _, h := range sh.Headers {
 		if slices.ContainsFunc(listHeaders, func(own string) bool { return strings.EqualFold(own, h.Name) }) {
@@ -93,7 +94,7 @@ func publicAddress(s string) error {
 	case s == "":
 		return nil
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return errors.New("must be an http or https URL")
+		return errors.New("must be an HTTP or HTTPS URL")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		return errors.New("must end with its host or path, and hold no credentials")
 	}

@@ -107,7 +107,7 @@ func (in *Intake) submitOne(ctx context.Context, req, asked api.SubmitRequest, s
 	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: r.MessageID, SendAt: &r.SendAt,
 		QueueID: r.ID, Idempotency: r.idempotency(), Skipped: r.Skipped}
 	if answer.NoneQueued() {
-		answer.Response, answer.SendAt = "Skipped: nobody in this message may be mailed", nil
+		answer.Response, answer.SendAt = "Skipped: all recipients of this message are suppressed", nil
 	}
 	return answer, nil
 }

@@ -141,7 +141,7 @@ func (m *Mailings) Hold(ctx context.Context, id, content string) (bool, error) {
 // Release removes a stored content. It stays for as long as messages need it.
 func (m *Mailings) Release(ctx context.Context, id string) error {
 	_, err := mailingScript.RunReplicated(ctx, m.DB, []string{m.keys.mailings(0)}, mailingArgs{Mailing: id})
-	return redisError(err, "let go of the mailing "+id)
+	return redisError(err, "release the mailing "+id)
 }
 
 // Load returns a saved mailing. sh has its settings; its texts are the stored ones. It returns NotFound if

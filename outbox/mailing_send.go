@@ -88,7 +88,8 @@ func (m *Mailing) messageTo(a Addressee) (envelope, writer) {
 			return nil, "", err
 		}
 		if parts := m.Captive(mail); len(parts) > 0 {
-			return nil, "", fault.New(fault.Unprocessable, "NoUnsubscribeLink", "the %s shows no way to unsubscribe",
+			return nil, "", fault.New(fault.Unprocessable, "NoUnsubscribeLink", "the %s has no "+
+				"unsubscribe link",
 				strings.Join(parts, " and the "))
 		}
 		return smtpsend.Bytes(c.Raw), mail.Text, nil

@@ -22,7 +22,7 @@ func (d *Operations) TaskDeleted(ctx context.Context, taskID string) error {
 }
 
 func messageActive(id string) error {
-	return fault.New(fault.Conflict, "MessageActive", "Message %s is being sent at this moment", id)
+	return fault.New(fault.Conflict, "MessageActive", "Message %s is being sent right now", id)
 }
 
 // TaskRun makes the message of a task due, before the task is run ahead of its time. A dead letter is

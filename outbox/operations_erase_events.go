@@ -67,7 +67,7 @@ func (e *eventErasing) run(ctx context.Context) error {
 		}
 		if tried >= eventsPatient {
 			return fault.New(fault.Unavailable, "EventsUnread",
-				"A reader of events is behind; they go when it has them")
+				"Events can't be deleted yet, because a reader hasn't processed them")
 		}
 		if !redisdb.Pause(ctx, eventsPause) {
 			return ctx.Err()

@@ -29,7 +29,7 @@ func (d *Operations) Patch(ctx context.Context, id string, p api.OutboxPatch) (a
 	return d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state == stateFailed {
 			return reopening{}, fault.New(fault.Conflict, "MessageFailed",
-				"Message %s failed for good; retry it instead", id)
+				"Message %s failed permanently; replay it instead", id)
 		}
 		if p.Gateway != nil {
 			if err := d.checkPatch(ctx, r, p); err != nil {
@@ -106,7 +106,7 @@ func (d *Operations) reopen(ctx context.Context, id string, plan func(row, time.
 	case word == "ACTIVE":
 		err = messageActive(id)
 	case word == "PURGED":
-		err = fault.New(fault.Conflict, "ContentGone", "The content of message %s is no longer kept", id)
+		err = fault.New(fault.Conflict, "ContentGone", "The content of message %s is no longer stored", id)
 	default:
 		err = messageChanged(id)
 	}
@@ -123,7 +123,7 @@ func (d *Operations) replayable(ctx context.Context, r row) error {
 	}
 	why := skipped(r.envelope, stopped)
 	f := fault.New(fault.Conflict, "RecipientSuppressed",
-		"Nobody left in message %s may be mailed (%s): correct the recipient, or delete the suppression first",
+		"All remaining recipients of message %s are suppressed (%s). Correct the recipient, or delete the suppression first",
 		r.id, why.Reason)
 	f.Details = map[string]any{"skipped": why}
 	return f

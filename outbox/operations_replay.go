@@ -125,7 +125,8 @@ func (d *Operations) Replay(ctx context.Context, id string, c api.Corrections) (
 	}
 	m, err := d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state != stateFailed {
-			return reopening{}, fault.New(fault.Conflict, "MessageNotFailed", "Message %s has not failed; it is %s",
+			return reopening{}, fault.New(fault.Conflict, "MessageNotFailed", "Message %s hasn't failed; "+
+				"it is %s",
 				id, r.state)
 		}
 		o := replayOf(r, c, now)
@@ -133,7 +134,7 @@ func (d *Operations) Replay(ctx context.Context, id string, c api.Corrections) (
 	})
 	if past, ok := errors.AsType[*fault.Error](err); ok && past.Code == "MessageFailed" {
 		return m, fault.New(fault.Conflict, "ContentGone",
-			"Message %s failed, and its content is no longer kept: it can't be sent again", id)
+			"Message %s can't be replayed, because its content is no longer stored", id)
 	}
 	return m, err
 }
@@ -250,7 +251,7 @@ func (r row) readdress(to []string) (row, error) {
 			r.envelope.UTF8 = r.envelope.UTF8 || !ascii(address)
 			r.status.Recipients = append(r.status.Recipients, recipient{Status: rcptQueued})
 		case r.status.Recipients[i].Status == rcptSent:
-			return r, fault.InvalidField(fmt.Sprintf("to[%d]", n), "has the message already")
+			return r, fault.InvalidField(fmt.Sprintf("to[%d]", n), "already has the message")
 		default:
 			r.status.Recipients[i].Status = rcptQueued
 		}

@@ -36,7 +36,7 @@ func (qs *Queues) queuesOf(name string) ([]string, error) {
 		if slices.Contains(queue.Names(), name) {
 			return []string{name}, nil
 		}
-		return nil, fault.New(fault.NotFound, "QueueNotFound", "No queue %q; there are %s", name,
+		return nil, fault.New(fault.NotFound, "QueueNotFound", "There is no queue %q. Use one of %s", name,
 			strings.Join(queue.Names(), ", "))
 	}
 	var names []string

@@ -91,7 +91,7 @@ func (r *Counts) ForgetEvents(ctx context.Context, account string) error {
 		pipe.Del(ctx, r.keys.accountEvents(p, account))
 	}
 	_, err := pipe.Exec(ctx)
-	return redisError(err, "delete the counts of events of account "+account)
+	return redisError(err, "delete the event counts of account "+account)
 }
 
 // rateKey is a row of an answer.
@@ -135,15 +135,15 @@ func (r *Counts) windowOf(q api.RatesQuery) (rateWindow, error) {
 	case !known:
 		return w, wrong("by", "must be gateway, localAddress, lane, list, tag or domain")
 	case q.Name != "" && q.By == "":
-		return w, wrong("name", "needs by, which says what is named")
+		return w, wrong("name", "requires by")
 	case q.Step != "" && w.step == 0:
 		return w, wrong("step", "must be hour or day")
 	case !w.from.Before(w.to):
 		return w, wrong("from", "must be before to")
 	case w.from.Before(oldest.Truncate(day)):
-		return w, wrong("from", "is too early: these counters go back to %s", oldest.Format(time.DateOnly))
+		return w, wrong("from", "is too early; these counters start at %s", oldest.Format(time.DateOnly))
 	case q.By != "" && q.Name == "" && w.step > 0 && w.to.Sub(w.from) > rowsMost*day:
-		return w, wrong("from", "is too early for all names by %s: give one name, or at most %d days", q.Step,
+		return w, wrong("from", "is too early for all names by %s; set one name, or at most %d days", q.Step,
 			rowsMost)
 	}
 	return w, nil

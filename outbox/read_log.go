@@ -201,7 +201,7 @@ func (r row) logStatus() api.MessageStatus {
 func (s *store) factEvents(ctx context.Context, r row) ([]api.MessageEvent, error) {
 	packed, err := s.DB.Client().HGetAll(ctx, s.keys.facts(r.partition, r.id)).Result()
 	if err != nil {
-		return nil, redisError(err, "read the facts about message "+r.id)
+		return nil, redisError(err, "read the reports about message "+r.id)
 	}
 	all := make([]api.MessageEvent, 0, len(packed))
 	for field, one := range packed {

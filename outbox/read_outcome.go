@@ -35,7 +35,7 @@ func (rd *Reader) outcomeIndexes(q api.LogQuery) (all []index) {
 func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
 	some, err := rd.withFacts(ctx, rows)
 	if err != nil || len(some) == 0 {
-		return redisError(err, "look for facts about messages")
+		return redisError(err, "look for reports about messages")
 	}
 	named := make([]*redis.StringCmd, len(rows))
 	pipe := rd.DB.Client().Pipeline()
@@ -61,7 +61,7 @@ func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
 		return nil
 	}
 	if err := execRead(ctx, pipe); err != nil {
-		return redisError(err, "read the facts of outcomes")
+		return redisError(err, "read the reports of outcomes")
 	}
 	for i, one := range facts {
 		if one.Val() == "" {

@@ -88,10 +88,10 @@ func gone(r row) error {
 	case resultSent:
 		f = fault.New(fault.NotFound, "MessageSent", "Message %s was sent", r.id)
 	case resultFailed:
-		f = fault.New(fault.NotFound, "MessageFailed", "Message %s failed for good", r.id)
+		f = fault.New(fault.NotFound, "MessageFailed", "Message %s failed permanently", r.id)
 	case resultSuppressed:
 		f = fault.New(fault.NotFound, "MessageSuppressed",
-			"Message %s was not sent: its recipients must not be mailed", r.id)
+			"Message %s was not sent, because its recipients are suppressed", r.id)
 	default:
 		f = fault.New(fault.NotFound, "MessageCancelled", "Message %s was cancelled", r.id)
 	}
@@ -207,7 +207,8 @@ func (rd *Reader) DeadLetter(ctx context.Context, id string) (api.DeadLetter, er
 		return api.DeadLetter{}, err
 	}
 	if r.state != stateFailed {
-		return api.DeadLetter{}, fault.New(fault.NotFound, "DeadLetterNotFound", "No dead letter with id %q", id)
+		return api.DeadLetter{}, fault.New(fault.NotFound, "DeadLetterNotFound", "There is no dead letter "+
+			"with ID %q", id)
 	}
 	content, err := rd.contentOf(ctx, r)
 	m := r.show(false)
@@ -242,7 +243,7 @@ func (rd *Reader) Mail(ctx context.Context, id string) ([]byte, error) {
 	switch {
 	case fault.CodeOf(err) == "AccountNotFound":
 		return nil, fault.New(fault.NotFound, ContentNotKept,
-			"The content can't be shown: the account of the message was deleted")
+			"The content can't be shown, because the message's account was deleted")
 	case fault.Is(err, fault.NotFound), fault.CodeOf(err) == contentGone: // its time ended just now
 		return nil, notKept(r, rd.opts)
 	}

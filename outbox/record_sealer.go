@@ -91,9 +91,10 @@ func unopened(err error, name string) error {
 	switch {
 	case errors.Is(err, seal.ErrUnknownKey):
 		return fault.Wrap(err, fault.Conflict, notOpened,
-			"%s is sealed under a secret that is not configured; set secretPrevious to it", name)
+			"%s is encrypted with a secret that isn't configured. Set secretPrevious to it", name)
 	case errors.Is(err, seal.ErrDamaged):
-		return fault.Wrap(err, fault.Conflict, "ContentDamaged", "%s was changed in Redis and does not open", name)
+		return fault.Wrap(err, fault.Conflict, "ContentDamaged", "%s was changed in Redis and can't be "+
+			"decrypted", name)
 	}
 	return err
 }

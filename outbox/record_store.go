@@ -78,7 +78,7 @@ const retryAfterOutage = 5 * time.Second
 func (s *store) gatewayExists(ctx context.Context, id string) error {
 	ok, err := s.Gateways.Exists(ctx, id)
 	if err == nil && !ok {
-		err = fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", id)
+		err = fault.New(fault.NotFound, "GatewayNotFound", "There is no gateway with ID %q", id)
 	}
 	return err
 }
@@ -97,7 +97,7 @@ func redisError(err error, doing string) error {
 
 // unknownMessage returns the error for an id that no message has.
 func unknownMessage(id string) error {
-	return fault.New(fault.NotFound, "MessageNotFound", "No message with queueId %q", id)
+	return fault.New(fault.NotFound, "MessageNotFound", "There is no message with queueId %q", id)
 }
 
 // texts returns the values of a reply as strings; "" for nil.

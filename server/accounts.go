@@ -27,7 +27,7 @@ func (a accountRoutes) listAccounts(ctx context.Context, in *api.PageQuery) (api
 }
 
 type accountInput struct {
-	Account string `path:"account" maxLength:"256" doc:"Id of the account"`
+	Account string `path:"account" maxLength:"256" doc:"ID of the account"`
 }
 
 func (in accountInput) id() string { return in.Account }

@@ -83,9 +83,10 @@ func (r route) admits(g *access.Grant) error {
 	case r.right.self && g.Person != "":
 		return nil
 	case r.right.self && need == "":
-		return fault.New(fault.Forbidden, "NoPerson", "This is for persons who logged in with their name")
+		return fault.New(fault.Forbidden, "NoPerson", "Only users who signed in with their name can do this")
 	case g.ReadOnly && r.method != http.MethodGet:
-		return fault.New(fault.Forbidden, "ReadOnly", "A viewer changes nothing")
+		return fault.New(fault.Forbidden, "ReadOnly", "You're a viewer, so you can't make changes. Ask an "+
+			"admin for access")
 	case r.right.whole && !g.CanSee(""):
 		return fault.New(fault.Forbidden, "", "Unauthorized account")
 	case !g.Allows(need) && (r.right.or == "" || !g.Allows(r.right.or)):
@@ -104,7 +105,7 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if inQuery && !reads {
 		return nil, fault.New(fault.Unauthorized, "TokenInQuery",
-			"access_token in the address may only read; send the token as Authorization: Bearer")
+			"access_token in the URL only allows reading. Send the token as Authorization: Bearer")
 	}
 	if token != "" {
 		return s.parts.Access.Authenticate(r.Context(), token, remote, time.Now())

@@ -483,7 +483,7 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 		{"replay all", "POST", "/v1/dead-letters/replay", `{"code":"EAUTH"}`, 200, ""},
 		{"send by another way", "POST", "/v1/submit", `{"to":{"address":"a@b.com"},"proxy":"http://proxy.test"}`,
 			403,
-			"proxy and localAddress need a token that may change accounts"},
+			"proxy and localAddress require a token that may change accounts"},
 		{"its counters", "GET", "/v1/stats", "", 200, `"accounts":1,"redis":"single","queues":{}`},
 		{"no alerts, which name others", "GET", "/v1/stats", "", 200, `"alerts":[]`},
 		{"another's counters", "GET", "/v1/stats?account=other", "", 403, "Unauthorized account"},

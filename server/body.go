@@ -95,7 +95,8 @@ func (b *bodyMemory) from(pool *peers.Pool, owner string, c echo.Context, limit 
 func (b *bodyMemory) busy(c echo.Context, err error) error {
 	b.refused.WithLabelValues("memory").Inc()
 	c.Response().Header().Set(echo.HeaderConnection, "close")
-	busy := fault.Wrap(err, fault.Unavailable, "Busy", "Too many large messages at once")
+	busy := fault.Wrap(err, fault.Unavailable, "Busy", "Too many large requests at the same time. Try "+
+		"again shortly")
 	busy.RetryAfter = memoryRetry
 	return busy
 }
@@ -220,7 +221,7 @@ func readFault(err error, limit int64) error {
 	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		return echo.NewHTTPError(http.StatusRequestTimeout, "The body took too long to arrive")
 	}
-	return fault.Wrap(err, fault.Invalid, "", "The body ended before its time")
+	return fault.Wrap(err, fault.Invalid, "", "The body ended too early")
 }
 
 func tooLarge(limit int64) error {

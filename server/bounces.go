@@ -63,7 +63,7 @@ func readMail(c echo.Context, m *capacity, limit int64) (mailBody, error) {
 		return nil, err
 	}
 	if len(body) == 0 {
-		return nil, fault.New(fault.Invalid, "", "The request has no body; a mail is expected")
+		return nil, fault.New(fault.Invalid, "", "The request has no body; an RFC 5322 message is expected")
 	}
 	return body, m.acquire(c.Request().Context())
 }

@@ -16,7 +16,7 @@ type campaignRoutes struct {
 }
 
 type campaignInput struct {
-	Campaign string `path:"campaign" maxLength:"63" doc:"Id of the campaign"`
+	Campaign string `path:"campaign" maxLength:"63" doc:"ID of the campaign"`
 }
 
 func (in campaignInput) id() string { return in.Campaign }
@@ -33,7 +33,7 @@ type previewCampaignInput struct {
 
 // copyCampaignInput names the campaign that is copied Source: in the audit log the entry is about the copy.
 type copyCampaignInput struct {
-	Source string `path:"campaign" maxLength:"63" doc:"Id of the campaign"`
+	Source string `path:"campaign" maxLength:"63" doc:"ID of the campaign"`
 	optionalBody[api.CampaignCopy]
 }
 

@@ -81,7 +81,7 @@ func (m messageRoutes) replayDeadLetters(ctx context.Context, in *body[api.Repla
 	if req.Account == "" && req.Code == "" && req.Tag == "" && len(req.IDs) == 0 && !req.AccountTrouble &&
 		req.Reason == "" {
 		return api.ReplayAnswer{}, fault.New(fault.Invalid, "",
-			"Say which dead letters: account, code, reason, tag, ids or accountTrouble")
+			"Select dead letters with account, code, reason, tag, ids or accountTrouble")
 	}
 	if err := knownReason(req.Reason); err != nil {
 		return api.ReplayAnswer{}, err

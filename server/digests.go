@@ -19,9 +19,9 @@ type digestRoutes struct{ digests *digest.Digests }
 
 // digestEventsRequest is api.DigestEventsRequest, whose events each have their own faults.
 type digestEventsRequest struct {
-	Account string `json:"account,omitempty" maxLength:"256" doc:"Account that mails the reader; default when absent"`
+	Account string `json:"account,omitempty" maxLength:"256" doc:"Account that sends the digest. Defaults to default"`
 	api.DigestEvent
-	Events []eventRow `json:"events,omitempty" maxItems:"1000" doc:"Events, in place of one; each has its own answer"`
+	Events []eventRow `json:"events,omitempty" maxItems:"1000" doc:"Events to accept instead of a single event. Each has its own result"`
 }
 
 type eventRow struct {
@@ -85,7 +85,7 @@ type createDigestKindInput struct{ newBody[api.DigestKind] }
 
 type digestKindInput struct {
 	api.AccountQuery
-	Category string `path:"category" maxLength:"64" doc:"The category; a / in it is written %2F"`
+	Category string `path:"category" maxLength:"64" doc:"The category. Write / as %2F"`
 }
 
 func (in digestKindInput) id() string { return in.Category }
@@ -104,7 +104,7 @@ func (r digestRoutes) deleteDigestKind(ctx context.Context, in *digestKindInput)
 
 type digestRecipientInput struct {
 	api.AccountQuery
-	Recipient string `path:"recipient" maxLength:"256" doc:"Your id of the reader; a / in it is written %2F"`
+	Recipient string `path:"recipient" maxLength:"256" doc:"Your ID for the recipient. Write / as %2F"`
 }
 
 func (in digestRecipientInput) id() string { return in.Recipient }
@@ -134,7 +134,7 @@ func (r digestRoutes) computeDigestTimes(_ context.Context, in *body[api.DigestT
 }
 
 type digestRunInput struct {
-	Run string `path:"run" maxLength:"64" doc:"Id of the run"`
+	Run string `path:"run" maxLength:"64" doc:"ID of the run"`
 }
 
 func (in digestRunInput) id() string { return in.Run }

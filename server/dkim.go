@@ -11,7 +11,7 @@ import (
 type dkimRoutes struct{ keys *dkim.Keys }
 
 type domainInput struct {
-	Domain string `path:"domain" maxLength:"253" doc:"The domain in the From of the mail"`
+	Domain string `path:"domain" maxLength:"253" doc:"Domain in the From address"`
 }
 
 func (in domainInput) id() string { return in.Domain }

@@ -7,7 +7,7 @@ type erasureInput struct{ body[api.ErasureRequest] }
 func (*erasureInput) namesPeople() {}
 
 type getErasureInput struct {
-	ID string `path:"id" maxLength:"64" doc:"Id of the erasure"`
+	ID string `path:"id" maxLength:"64" doc:"ID of the erasure"`
 }
 
 func (in getErasureInput) id() string { return in.ID }
@@ -15,7 +15,7 @@ func (in getErasureInput) id() string { return in.ID }
 // erasureRoutes need the scope of everything, because they reach into everything.
 func (s *Server) erasureRoutes() group {
 	erasures := s.parts.Erasures
-	return group{"Erasures", "Persons erased everywhere, and what there is of a person.", []route{
+	return group{"Erasures", "Erase or export all data about a person.", []route{
 		on(api.ErasePerson, own(api.ScopeAPI), changes("erasure", ""), byBody[erasureInput](erasures.Start)),
 		get(api.GetErasure, own(api.ScopeAPI), byID[getErasureInput](erasures.Get)),
 		long(on(api.ExportPerson, own(api.ScopeAPI), changes("export", ""),

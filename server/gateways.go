@@ -8,7 +8,7 @@ import (
 )
 
 type gatewayInput struct {
-	Gateway string `path:"gateway" maxLength:"256" doc:"Id of the gateway"`
+	Gateway string `path:"gateway" maxLength:"256" doc:"ID of the gateway"`
 }
 
 func (in gatewayInput) id() string { return in.Gateway }

@@ -6,7 +6,7 @@ import "github.com/postroom/postroom/api"
 const listMailBody = 4 << 20
 
 type listInput struct {
-	ListID string `path:"listId" maxLength:"63" doc:"Id of the list"`
+	ListID string `path:"listId" maxLength:"63" doc:"ID of the list"`
 }
 
 func (in listInput) id() string { return in.ListID }

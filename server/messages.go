@@ -79,7 +79,7 @@ func (m messageRoutes) getParts(ctx context.Context, in *messageInput) (api.Mess
 
 type messagePartInput struct {
 	messageInput
-	Part int `path:"part" minimum:"1" doc:"Its number in the list of the parts"`
+	Part int `path:"part" minimum:"1" doc:"Number of the part in the list of parts"`
 }
 
 // part is a part of a message as an answer. Its bytes come from anybody, so no browser shows them.

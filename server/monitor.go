@@ -47,7 +47,7 @@ func (i instanceRoutes) readyRoute() route {
 func (i instanceRoutes) metricsRoute(apart bool) route {
 	if apart {
 		return plain("/metrics", public(), func(echo.Context) error {
-			return fault.New(fault.NotFound, "", "Metrics are at the address of the setting monitor.listen")
+			return fault.New(fault.NotFound, "", "Metrics are served at the address in monitor.listen")
 		})
 	}
 	return plain("/metrics", whole(api.ScopeMetrics), i.metrics)

@@ -17,17 +17,17 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.60.0"
+const specVersion = "2.61.0"
 
 const schemaPrefix = "#/components/schemas/"
 
 // spec is the OpenAPI document. older is version 3.0, as JSON, for programs without support for 3.1.
 type spec struct{ json, yaml, older []byte }
 
-const about = `Postroom sends mail: it stores each message, answers, and delivers it.
+const about = `Postroom accepts a message, stores it, responds, and then delivers it.
 
-The API for sending is EmailEngine's, with additions. ` + "Unknown keys in bodies and queries are refused. " +
-	"A refusal lists everything that is wrong with a request. A successful submit means that the message is stored."
+The API for sending is compatible with EmailEngine's and extends it. Postroom refuses unknown keys in bodies and
+queries. An error response lists all invalid fields. A successful submit means that the message is stored.`
 
 // writeSpec writes the OpenAPI document from the table of routes, the types in package api, and the examples
 // of operations by their ids.
@@ -50,7 +50,7 @@ func writeSpec(groups []group, examples map[string]example) (out spec, err error
 		tidy(schema)
 		allowNull(schema, doc.Components.Schemas.TypeFromRef(schemaPrefix+name))
 		if schema.AdditionalProperties == false && !asked[name] {
-			// so that an answer may get new fields without breaking generated clients
+			// so that responses can get new fields without breaking generated clients
 			schema.AdditionalProperties = nil
 		}
 	}
@@ -64,8 +64,8 @@ func writeSpec(groups []group, examples map[string]example) (out spec, err error
 	return out, err
 }
 
-// downgrade returns a document of OpenAPI 3.0, as JSON. A value that may be of several types has none there:
-// generators of clients that know no 3.1 make types of such a choice which do not exist.
+// downgrade returns a document for OpenAPI 3.0, as JSON. A value with several types has no type there, because
+// client generators without support for 3.1 would refer to types that don't exist.
 func downgrade(doc *huma.OpenAPI) ([]byte, error) {
 	text, err := doc.Downgrade()
 	if err != nil {
@@ -79,12 +79,12 @@ func downgrade(doc *huma.OpenAPI) ([]byte, error) {
 	return json.Marshal(older)
 }
 
-// simplify deletes what downgrade leaves out of a JSON value.
+// simplify deletes the keys that downgrade leaves out from a JSON value.
 func simplify(in any) {
 	switch in := in.(type) {
 	case map[string]any:
 		delete(in, "oneOf")
-		delete(in, "contentMediaType") // which Downgrade leaves: `format: binary` says it in 3.0
+		delete(in, "contentMediaType") // which Downgrade keeps; 3.0 has `format: binary` instead
 		for _, value := range in {
 			simplify(value)
 		}
@@ -111,22 +111,22 @@ func newOpenAPI() *huma.OpenAPI {
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{Title: "Postroom", Version: specVersion, Description: about,
-			Contact: &huma.Contact{Name: "Whoever runs this Postroom"}},
+			Contact: &huma.Contact{Name: "The operator of this Postroom"}},
 		Servers: []*huma.Server{{URL: "/", Description: "The Postroom that served this document"}},
 		Components: &huma.Components{
 			Schemas:   schemas,
 			Responses: map[string]*huma.Response{},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"bearer": {Type: "http", Scheme: "bearer",
-					Description: "An access token. Each operation names the scope it needs."},
+					Description: "An access token. Each operation names the scope that it requires."},
 				"query": {Type: "apiKey", In: "query", Name: "access_token",
-					Description: "The same token, for reading only, where a header can't be set."},
+					Description: "The same token, for reading only, if your client can't set a header."},
 			},
 		},
 	}
 }
 
-// operation describes a route. The answers of refusals are described once for all routes, in problems.
+// operation describes a route. problems describes the error responses once for all routes.
 func operation(schemas huma.Registry, problems map[string]*huma.Response, g group, r route) *huma.Operation {
 	op := &huma.Operation{
 		Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{g.name},
@@ -157,8 +157,9 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 				f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), "header:", "x:", 1))
 				schema := huma.SchemaFromField(schemas, f, "")
 				schema.Nullable = false // a parameter that may be there several times
-				p := &huma.Param{Name: name, In: where, Required: where == "path", Description: schema.Description,
-					Schema: schema}
+				p := &huma.Param{Name: name, In: where, Required: where == "path",
+					Description: sentence(schema.Description),
+					Schema:      schema}
 				schema.Description = ""
 				op.Parameters = append(op.Parameters, p)
 			}
@@ -180,11 +181,19 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 		op.Responses["503"] = &huma.Response{Description: "Not ready", Content: op.Responses["200"].Content}
 	}
 	if r.right.public {
-		op.Description, op.Security = "No token is needed.", []map[string][]string{}
+		op.Description, op.Security = "This operation requires no token.", []map[string][]string{}
 	} else {
 		describeRight(op, r)
 	}
 	return op
+}
+
+// sentence returns the text of a doc tag with a period at its end. The command line adds its own.
+func sentence(doc string) string {
+	if doc == "" {
+		return ""
+	}
+	return strings.TrimSuffix(doc, ".") + "."
 }
 
 func describeRight(op *huma.Operation, r route) {
@@ -197,11 +206,11 @@ func describeRight(op *huma.Operation, r route) {
 		op.Description = "Scope: `" + string(r.right.scope) + "` or `" + string(r.right.or) + "`."
 	}
 	if r.right.whole {
-		op.Description += " Not for tokens bound to an account."
+		op.Description += " Tokens bound to an account can't use it."
 	}
 	if r.right.bound != "" {
-		op.Description += " Tokens bound to an account need `" + string(r.right.bound) +
-			"`, and see what is theirs."
+		op.Description += " Tokens bound to an account require `" + string(r.right.bound) +
+			"` and see only that account's data."
 	}
 }
 
@@ -219,7 +228,7 @@ func success(schemas huma.Registry, r route) *huma.Response {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	if r.output == reflect.TypeFor[live]() {
-		return &huma.Response{Description: "The numbers, each second", Content: map[string]*huma.MediaType{
+		return &huma.Response{Description: "The numbers, every second", Content: map[string]*huma.MediaType{
 			mediaEvents: {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	if r.output == reflect.TypeFor[download]() {
@@ -297,11 +306,13 @@ func requestSchemas(doc *huma.OpenAPI) map[string]bool {
 	return names
 }
 
-// tidy removes null from the types of lists and objects: no answer has it, see fillLists.
+// tidy ends descriptions with a period, and removes null from the types of lists and objects: no answer has it,
+// see fillLists.
 func tidy(s *huma.Schema) {
 	if s == nil {
 		return
 	}
+	s.Description = sentence(s.Description)
 	if s.Type == huma.TypeArray || s.Type == huma.TypeObject {
 		s.Nullable = false
 	}
@@ -386,7 +397,7 @@ type rowOrRows struct{}
 
 // eventRows is the answer to several events.
 type eventRows struct {
-	Events []api.DigestEventResult `json:"events" doc:"In the order of the request"`
+	Events []api.DigestEventResult `json:"events" doc:"Results, in the order of the request"`
 }
 
 // Schema is the answer to a single event, or those to several.
@@ -401,7 +412,7 @@ func (s *Server) OpenAPI() ([]byte, error) {
 	return out.json, err
 }
 
-// serveSpec returns the handler that answers with a text of the OpenAPI document.
+// serveSpec returns the handler that serves the OpenAPI document in one form.
 func (i instanceRoutes) serveSpec(form string, text func(spec) []byte) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		out, err := i.spec()

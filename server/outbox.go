@@ -47,7 +47,7 @@ func (m messageRoutes) cancelAll(ctx context.Context, in *api.OutboxQuery) (api.
 }
 
 type messageInput struct {
-	QueueID string `path:"queueId" maxLength:"256" doc:"Id from the answer of the submit"`
+	QueueID string `path:"queueId" maxLength:"256" doc:"ID from the submit response"`
 }
 
 // mine returns notFound to a bound token for a message of another account, as for one that does not exist.

@@ -19,7 +19,7 @@ type peopleRoutes struct {
 }
 
 type personInput struct {
-	Person string `path:"person" maxLength:"128" doc:"Name of the person"`
+	Person string `path:"person" maxLength:"128" doc:"Name of the user"`
 }
 
 func (in personInput) id() string { return in.Person }
@@ -131,7 +131,7 @@ func (p peopleRoutes) listSessions(ctx context.Context, in *api.SessionQuery) (a
 }
 
 type sessionInput struct {
-	ID string `path:"id" maxLength:"64" doc:"Id of the session"`
+	ID string `path:"id" maxLength:"64" doc:"ID of the session"`
 }
 
 func (p peopleRoutes) endSession(ctx context.Context, in *sessionInput) (api.Deleted, error) {

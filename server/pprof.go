@@ -26,7 +26,7 @@ func profiles(c echo.Context) error {
 	case name == "symbol":
 		serve = pprof.Symbol
 	case name != "" && names.Lookup(name) == nil:
-		return fault.New(fault.NotFound, "", "There is no profile %q; /debug/pprof/ lists them", name)
+		return fault.New(fault.NotFound, "", "There is no profile %q. /debug/pprof/ lists all profiles", name)
 	}
 	liftDeadline(c)
 	serve(c.Response(), c.Request())

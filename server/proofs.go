@@ -27,7 +27,8 @@ func (w *wrongProofs) tooMany(c echo.Context) error {
 	}
 	w.count.WithLabelValues("limited").Inc()
 	c.Response().Header().Set(echo.HeaderConnection, "close")
-	f := fault.New(fault.Limited, "TooManyWrongProofs", "Too many wrong links or signatures from your address")
+	f := fault.New(fault.Limited, "TooManyWrongProofs", "Too many invalid links or signatures from your "+
+		"address. Try again in a minute")
 	f.RetryAfter = wait
 	return f
 }

@@ -30,7 +30,7 @@ type queueRoutes struct {
 }
 
 type queueInput struct {
-	Queue string `path:"queue" enum:"submit,bulk,notify,documents,digests" doc:"submit counts and pauses both lanes, bulk only its own. Of digests, waiting are the schedules for which something waits, and active the runs at work"`
+	Queue string `path:"queue" enum:"submit,bulk,notify,documents,digests" doc:"Name of the queue. submit counts and pauses both streams, bulk only its own. For digests, waiting counts the recipients' schedules with pending events, and active counts the current runs"`
 }
 
 func (q queueRoutes) getQueue(ctx context.Context, in *queueInput) (api.QueueStatus, error) {

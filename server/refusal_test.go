@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 				f("proxy", `"proxy" must be an http, https or socks5 URL such as socks5://user:password@proxy.example.com:1080`)}},
 		{name: "a proxy with a password", body: `{` + to + `,"proxy":"http://u:p@x"}`, status: 400,
 			fields: []api.ProblemField{
-				f("proxy", `"proxy" must not have a password; an account or gateway may have such a proxy`)}},
+				f("proxy", `"proxy" must not contain a password; set such a proxy in an account or gateway`)}},
 		{name: "a header of lists", body: `{` + to + `,"headers":{"X-A":["1",2,[]],"X-B":3,"X-C":null}}`, status: 400,
 			fields: []api.ProblemField{f("headers.X-A[2]", `"headers.X-A[2]" must be a string`)}},
 		{name: "a time that clocks skip", body: `{` + to + `,"tz":"Europe/Berlin","sendAt":"2027-03-28T02:30:00"}`,
@@ -144,7 +144,7 @@ func TestRefusals(t *testing.T) {
 			strings.Repeat("x", 1025)}, status: 400, fields: []api.ProblemField{
 			f("idempotencyKey", `"idempotencyKey" length must be less than or equal to 1024 characters long`)}},
 		{name: "two accounts", path: "/v1/account/acme/submit", body: `{` + to + `,"account":"other"}`, status: 400,
-			fields: []api.ProblemField{f("account", `"account" is not the account of the path`)}},
+			fields: []api.ProblemField{f("account", `"account" isn't the account in the path`)}},
 		{name: "submit with page", path: "/v1/submit?page=1", body: `{` + to + `}`, status: 400,
 			fields: []api.ProblemField{f("page", `"page" is not allowed`)}},
 
@@ -208,7 +208,7 @@ func TestRefusals(t *testing.T) {
 				f("corrections.to", `"corrections.to" is for the replay of one dead letter`)}},
 		{name: "corrections select nothing", path: "/v1/dead-letters/replay",
 			body: `{"corrections":{"gateway":"spare"}}`, status: 400,
-			message: "Say which dead letters: account, code, reason, tag, ids or accountTrouble"},
+			message: "Select dead letters with account, code, reason, tag, ids or accountTrouble"},
 		{name: "queue", method: "GET", path: "/v1/settings/queue/sumbit", status: 400, fields: []api.ProblemField{
 			f("queue", `"queue" must be one of [submit, bulk, notify, documents, digests]`)}},
 		{name: "pause", method: "PUT", path: "/v1/settings/queue/submit", body: `{"paused":"no"}`, status: 400,
@@ -242,7 +242,7 @@ func TestRefusals(t *testing.T) {
 		{name: "unknown route", method: "GET", path: "/v1/outboxes", status: 404, message: "Not Found"},
 		{name: "unknown method", method: "PUT", path: "/v1/outbox", status: 405, message: "Method Not Allowed"},
 		{name: "unknown message", method: "GET", path: "/v1/outbox/nope", status: 404,
-			code: "MessageNotFound", message: `No message with queueId "nope"`},
+			code: "MessageNotFound", message: `There is no message with queueId "nope"`},
 		{name: "unknown account", method: "DELETE", path: "/v1/account/gone", status: 404,
 			code: "AccountNotFound"},
 	}

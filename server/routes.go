@@ -24,7 +24,7 @@ func (s *Server) mailRoutes() []group {
 	messages := messageRoutes{box: p.Outbox}
 	documents := documentRoutes{documents: p.Documents}
 	return []group{
-		{"Submit", "Submit mail for delivery.", []route{
+		{"Submit", "Submit messages for delivery.", []route{
 			large(s.opts.maxSubmit(), on(api.Submit, own(api.ScopeSend), unlogged("in the email log"),
 				submits.submit)),
 			large(s.opts.maxSubmit(), on(api.SubmitAs, own(api.ScopeSend), unlogged("in the email log"),
@@ -40,7 +40,7 @@ func (s *Server) mailRoutes() []group {
 				ofMine(messages, p.Outbox.Operations.Retry)),
 			get(api.MessageContent, own(api.ScopeOutbox), messages.messageContent),
 		}},
-		{"Email log", "The history of all messages.", []route{
+		{"Email log", "Show the history of all messages.", []route{
 			get(api.ListMessages, own(api.ScopeOutbox), messages.listMessages),
 			get(api.GetRates, own(api.ScopeOutbox), messages.getRates),
 			get(api.GetLoggedMessage, own(api.ScopeOutbox), messages.getLogged),
@@ -51,7 +51,7 @@ func (s *Server) mailRoutes() []group {
 			get(api.GetMessageParts, own(api.ScopeOutbox), messages.getParts),
 			get(api.DownloadMessagePart, own(api.ScopeOutbox), messages.downloadPart),
 		}},
-		{"Search", "Full-text search of all mail.", []route{
+		{"Search", "Search the text of all messages.", []route{
 			get(api.SearchDocuments, own(api.ScopeOutbox), documents.searchDocuments),
 			get(api.GetDocuments, whole(api.ScopeAPI), of(p.Documents.State)),
 			on(api.RebuildDocuments, whole(api.ScopeAPI), changes("documents", ""), of(p.Documents.Rebuild)),
@@ -81,7 +81,7 @@ func (s *Server) queueRoutes() []group {
 			get(api.GetStats, partly(api.ScopeMetrics, api.ScopeOutbox), queues.getStats),
 			get(api.GetOverview, partly(api.ScopeMetrics, api.ScopeOutbox), overviewRoutes{p.Overview}.getOverview),
 		}},
-		{"Settings", "The settings that can be changed while Postroom runs.", []route{
+		{"Settings", "Show and change settings while Postroom runs.", []route{
 			get(api.GetSettings, whole(api.ScopeAdmin), queues.getSettings),
 			get(api.GetConfiguration, whole(api.ScopeAdmin), s.getConfiguration),
 			on(api.UpdateSettings, whole(api.ScopeAdmin), changes("settings", ""), queues.postSettings),
@@ -97,7 +97,7 @@ func (s *Server) senderRoutes() []group {
 	keys := dkimRoutes{keys: p.DomainKeys}
 	templates := templateRoutes{templates: p.Templates, accounts: p.Accounts}
 	return []group{
-		{"Accounts", "The senders, and the relays their mail goes through.", []route{
+		{"Accounts", "Manage senders and their relays.", []route{
 			on(api.CreateAccount, scope, changes("account", ""),
 				byBody[body[api.Account]](unbound(changed.CreateAccount))),
 			get(api.ListAccounts, scope, accounts.listAccounts),
@@ -115,7 +115,7 @@ func (s *Server) senderRoutes() []group {
 			on(api.VerifyAccount, scope, unlogged("changes nothing"),
 				byBody[body[api.VerifyRequest]](unbound(changed.Verify))),
 		}},
-		{"Gateways", "The relays that accounts share.", []route{
+		{"Gateways", "Manage relays that accounts share.", []route{
 			on(api.CreateGateway, scope, changes("gateway", ""),
 				byBody[body[api.Gateway]](unbound(changed.CreateGateway))),
 			get(api.ListGateways, scope, byPage(p.Gateways.List)),
@@ -130,13 +130,13 @@ func (s *Server) senderRoutes() []group {
 				byIDAndBody[gatewayWebhookInput](unboundChange(changed.SetWebhook))),
 			get(api.ListGatewayDomains, scope, byID[gatewayInput](unbound(changed.GatewayDomains))),
 		}},
-		{"DKIM", "The keys that sign the mail of a domain.", []route{
+		{"DKIM", "Manage the keys that sign a domain's messages.", []route{
 			on(api.PutDomainKey, scope, changes("dkim", "domain"), keys.putDomainKey),
 			get(api.ListDomainKeys, scope, of(p.DomainKeys.List)),
 			get(api.GetDomainKey, scope, byID[domainInput](unbound(p.DomainKeys.Get))),
 			on(api.DeleteDomainKey, scope, changes("dkim", "domain"), keys.deleteDomainKey),
 		}},
-		{"Templates", "Stored templates, partials and layouts.", []route{
+		{"Templates", "Manage stored templates, partials and layouts.", []route{
 			grows(large(templateBody, on(api.CreateTemplate, own(api.ScopeAPI), changes("template", ""),
 				templates.createTemplate))),
 			get(api.ListTemplates, own(api.ScopeAPI), templates.listTemplates),
@@ -172,7 +172,7 @@ func (s *Server) subscriberFileRoutes() group {
 
 func (s *Server) segmentRoutes() group {
 	segments := s.parts.Audience.Segments
-	return group{"Segments", "Stored rules that select subscribers.", []route{
+	return group{"Segments", "Manage rules that select subscribers.", []route{
 		grows(large(segmentBody, on(api.CreateSegment, own(api.ScopeLists), changes("segment", ""),
 			byBody[newBody[api.Segment]](segments.Create)))),
 		get(api.ListSegments, readsLists(), byQuery(segments.Page)),
@@ -192,7 +192,7 @@ func (s *Server) campaignRoutes() group {
 	all, scope := s.parts.Campaigns, own(api.ScopeCampaigns)
 	campaigns := campaignRoutes{campaigns: all, draining: &s.draining}
 	campaign := changes("campaign", "campaign")
-	return group{"Campaigns", "Newsletters: one content, mailed once to each person that it chooses.", []route{
+	return group{"Campaigns", "Send one email to everyone on your lists.", []route{
 		grows(on(api.CreateCampaign, scope, changes("campaign", ""), byBody[newBody[api.Campaign]](all.Create))),
 		get(api.ListCampaigns, scope, byQuery(all.Page)),
 		get(api.GetCampaign, scope, byID[campaignInput](all.Get)),
@@ -223,7 +223,7 @@ func (s *Server) audienceRoutes() []group {
 	subscribers := subscriberRoutes{audience: s.parts.Audience}
 	forms := s.subscribing()
 	return []group{
-		{"Lists", "The mailing lists of accounts.", []route{
+		{"Lists", "Manage mailing lists.", []route{
 			grows(large(listMailBody, on(api.CreateList, own(api.ScopeLists), changes("list", ""),
 				byBody[newBody[api.List]](lists.Create)))),
 			get(api.ListLists, readsLists(), byQuery(lists.Page)),
@@ -233,7 +233,7 @@ func (s *Server) audienceRoutes() []group {
 			long(on(api.DeleteList, own(api.ScopeLists), changes("list", "listId"), deletes[listInput](lists.Delete))),
 			get(api.GetListForm, readsLists(), forms.form),
 		}},
-		{"Subscribers", "Who gets the newsletters of accounts.", []route{
+		{"Subscribers", "Manage the people who receive newsletters.", []route{
 			grows(on(api.CreateSubscriber, own(api.ScopeLists), changes("subscriber", ""),
 				subscribers.createSubscriber)),
 			get(api.ListSubscribers, own(api.ScopeLists), byQuery(s.parts.Audience.Page)),
@@ -263,7 +263,7 @@ func (s *Server) publicRoutes() []group {
 	forms := s.subscribing()
 	instance := s.instance()
 	return []group{
-		{"Feedback", "Reports about mail that a relay has accepted.", []route{
+		{"Feedback", "Show reports about messages that a relay has accepted.", []route{
 			get(api.GetFeedback, whole(api.ScopeAPI), of(p.Feedback.Status)),
 			large(returnedBody, on(api.ReturnMail, whole(api.ScopeAPI), unlogged("in the events of the message"),
 				feedback.returnMail)),
@@ -293,7 +293,7 @@ func (s *Server) publicRoutes() []group {
 			plain("/track/open", public(), tracking.trackOpen),
 			plain("/track/click", public(), tracking.trackClickTo),
 		}},
-		{"Instance", "Health, metrics and this document.", []route{
+		{"Instance", "Show health, metrics and this document.", []route{
 			instance.healthRoute(),
 			instance.readyRoute(),
 			instance.metricsRoute(s.opts.MetricsApart),

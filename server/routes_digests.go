@@ -6,7 +6,7 @@ func (s *Server) digestRoutes() group {
 	all := s.parts.Digests
 	digests := digestRoutes{digests: all}
 	reader := changes("digestRecipient", "recipient")
-	return group{"Digests", "Notifications, collected for each reader and mailed when the reader wants it.",
+	return group{"Digests", "Collect notifications and send each recipient a summary on schedule.",
 		[]route{
 			grows(large(eventsBody, on(api.TakeDigestEvents, takesEvents(), unlogged("there are millions; the runs have their ids"),
 				digests.takeDigestEvents))),

@@ -12,7 +12,7 @@ func (s *Server) programRoutes() []group {
 	people := peopleRoutes{people: p.People, sessions: p.Access, settings: p.Settings}
 	log := auditRoutes{log: p.Audit}
 	return []group{
-		{"Suppressions", "The addresses that are not mailed, and why.", []route{
+		{"Suppressions", "Manage the addresses that Postroom doesn't send to.", []route{
 			get(api.ListSuppressions, own(api.ScopeAPI), byQuery(p.Suppressions.Query)),
 			on(api.AddSuppressions, own(api.ScopeAPI), changes("suppression", ""), suppressions.addSuppressions),
 			on(api.RemoveSuppression, own(api.ScopeAPI), changes("suppression", ""), byQuery(p.Suppressions.Delete)),
@@ -28,7 +28,7 @@ func (s *Server) programRoutes() []group {
 			on(api.RemoveFromBlocklist, own(api.ScopeAPI), changes("suppression", "listId"),
 				suppressions.removeFromBlocklist),
 		}},
-		{"Tokens", "Access tokens for programs.", []route{
+		{"Tokens", "Manage access tokens for programs.", []route{
 			on(api.CreateToken, admin, changes("token", ""), tokens.createToken),
 			get(api.ListTokens, admin, tokens.listTokens),
 			get(api.GetToken, admin, byID[tokenInput](unbound(p.Access.Get))),
@@ -36,7 +36,7 @@ func (s *Server) programRoutes() []group {
 			get(api.GetTokenUsage, admin, tokens.getTokenUsage),
 			on(api.DeleteToken, admin, changes("token", "id"), deletes[tokenInput](unbound(p.Access.Delete))),
 		}},
-		{"People", "The persons who use the pages, and their sessions.", []route{
+		{"People", "Manage users who sign in to the dashboard, and their sessions.", []route{
 			on(api.CreatePerson, admin, changes("person", ""), people.createPerson),
 			get(api.ListPeople, admin, byPage(p.People.List)),
 			get(api.GetPerson, admin, byID[personInput](unbound(p.People.Get))),
@@ -48,7 +48,7 @@ func (s *Server) programRoutes() []group {
 			get(api.ListSessions, selfOr(api.ScopeAdmin), people.listSessions),
 			on(api.EndSession, selfOr(api.ScopeAdmin), changes("session", "id"), people.endSession),
 		}},
-		{"Me", "The person of the session. Tokens are refused.", []route{
+		{"Me", "Manage the signed-in user. These operations refuse tokens.", []route{
 			get(api.GetMe, self(), people.getMe),
 			on(api.ChangePassword, self(), changes("person", ""), people.changePassword),
 			on(api.EnrolTOTP, self(), changes("person", ""), people.enrolTOTP),
@@ -56,7 +56,7 @@ func (s *Server) programRoutes() []group {
 			on(api.RemoveTOTP, self(), changes("person", ""), people.removeTOTP),
 			on(api.ChooseAccount, self(), changes("person", ""), people.chooseAccount),
 		}},
-		{"Audit log", "Who did what.", []route{
+		{"Audit log", "Show changes and the users and tokens that made them.", []route{
 			get(api.ListAudit, admin, byQuery(unbound(p.Audit.List))),
 			long(get(api.ExportAudit, admin, log.exportAudit)),
 			long(get(api.VerifyAudit, admin, log.verifyAudit)),
@@ -69,7 +69,7 @@ func (s *Server) webhookRoutes() group {
 	all, scope := s.parts.Webhooks, whole(api.ScopeAPI)
 	webhooks := webhookRoutes{webhooks: all}
 	endpoint := changes("endpoint", "id")
-	return group{"Webhooks", "Webhook endpoints and their deliveries.", []route{
+	return group{"Webhooks", "Manage webhook endpoints and their deliveries.", []route{
 		grows(on(api.CreateEndpoint, scope, changes("endpoint", ""),
 			byBody[body[api.EndpointRequest]](unbound(all.Create)))),
 		get(api.ListEndpoints, scope, byPage(all.Endpoints)),

@@ -13,7 +13,7 @@ const segmentBody = 128 << 10
 type segmentRoutes struct{ segments *audience.Segments }
 
 type segmentInput struct {
-	Segment string `path:"segment" maxLength:"63" doc:"Id of the segment"`
+	Segment string `path:"segment" maxLength:"63" doc:"ID of the segment"`
 }
 
 func (in segmentInput) id() string { return in.Segment }

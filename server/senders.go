@@ -29,7 +29,7 @@ func (a accountRoutes) addSender(ctx context.Context, in *addSenderInput) (api.S
 
 type senderInput struct {
 	accountInput
-	Sender string `path:"sender" maxLength:"320" doc:"The address or domain"`
+	Sender string `path:"sender" maxLength:"320" doc:"Address or domain"`
 }
 
 func (a accountRoutes) verifySender(ctx context.Context, in *senderInput) (api.SenderInfo, error) {

@@ -15,7 +15,7 @@ import (
 
 // submitInput is a submit without an account in its path.
 type submitInput struct {
-	Key  string `header:"Idempotency-Key" doc:"The same as the field idempotencyKey. Quotes around it are ignored"`
+	Key  string `header:"Idempotency-Key" doc:"Same as the field idempotencyKey. Quotes around it are ignored"`
 	Body api.SubmitRequest
 }
 
@@ -97,11 +97,12 @@ func (in *submitInput) settle(ctx context.Context, account string) error {
 	}
 	if (in.Body.Proxy != "" || in.Body.LocalAddress != "") &&
 		(!grant.Allows(api.ScopeAPI) || !grant.CanSee("")) {
-		return fault.New(fault.Forbidden, "", "proxy and localAddress need a token that may change accounts")
+		return fault.New(fault.Forbidden, "", "proxy and localAddress require a token that may change "+
+			"accounts")
 	}
 	var faults []fault.Field
 	if account != "" && in.Body.Account != account {
-		faults = append(faults, wrong("account", "is not the account of the path"))
+		faults = append(faults, wrong("account", "isn't the account in the path"))
 	}
 	faults = append(faults, in.settleTimes()...)
 	faults = append(faults, in.settleKey()...)
@@ -160,7 +161,8 @@ func (in *submitInput) settleKey() []fault.Field {
 	case key == "":
 		return nil
 	case len(key) > 1024:
-		return []fault.Field{wrong("idempotencyKey", "length must be less than or equal to 1024 characters long")}
+		return []fault.Field{wrong("idempotencyKey", "length must be less than or equal to 1024 "+
+			"characters long")}
 	case in.Body.IdempotencyKey != "" && in.Body.IdempotencyKey != key:
 		return []fault.Field{wrong("idempotencyKey", "differs from the header Idempotency-Key")}
 	}

@@ -113,7 +113,8 @@ func readForm(c echo.Context) (in visitorForm, err error) {
 func (s subscribeRoutes) takeForm(c echo.Context) error {
 	if limited, wait := s.sent.Wrong(peers.Of(c.Request()).Addr, time.Now()); limited {
 		s.asks.FormLimited()
-		many := fault.New(fault.Limited, "TooManyForms", "Too many forms from your network; try again in a minute")
+		many := fault.New(fault.Limited, "TooManyForms", "Too many forms from your network. Try again in "+
+			"a minute")
 		many.RetryAfter = wait
 		return s.refuse(c, nil, visitorForm{asJSON: isJSON(c)}, many)
 	}

@@ -20,7 +20,7 @@ func (s subscriberRoutes) createSubscriber(ctx context.Context, in *createSubscr
 
 type subscriberInput struct {
 	api.AccountQuery
-	Subscriber string `path:"subscriber" maxLength:"512" doc:"Id or address of the subscriber"`
+	Subscriber string `path:"subscriber" maxLength:"512" doc:"ID or address of the subscriber"`
 }
 
 func (in subscriberInput) key() (api.AccountQuery, string) { return in.AccountQuery, in.Subscriber }

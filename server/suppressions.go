@@ -97,7 +97,7 @@ func (s suppressionRoutes) importSuppressions(ctx context.Context, in *importSup
 }
 
 type importInput struct {
-	ID string `path:"id" maxLength:"64" doc:"Id of the import"`
+	ID string `path:"id" maxLength:"64" doc:"ID of the import"`
 }
 
 func (in importInput) id() string { return in.ID }
@@ -114,7 +114,7 @@ func (s suppressionRoutes) listBlocklists(ctx context.Context, in *api.PageQuery
 }
 
 type blocklistInput struct {
-	ListID string `path:"listId" maxLength:"256" doc:"Id of the list"`
+	ListID string `path:"listId" maxLength:"256" doc:"ID of the list"`
 }
 
 func (in blocklistInput) id() string { return in.ListID }

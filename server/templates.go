@@ -37,7 +37,7 @@ func (t templateRoutes) listTemplates(ctx context.Context, in *api.TemplateQuery
 }
 
 type templateInput struct {
-	ID string `path:"id" maxLength:"128" doc:"Id of the template"`
+	ID string `path:"id" maxLength:"128" doc:"ID of the template"`
 }
 
 func (in templateInput) id() string { return in.ID }

@@ -24,7 +24,7 @@ func (t tokenRoutes) listTokens(ctx context.Context, in *api.TokenQuery) (api.To
 }
 
 type tokenInput struct {
-	ID string `path:"id" maxLength:"256" doc:"Id of the token, not the token itself"`
+	ID string `path:"id" maxLength:"256" doc:"ID of the token, not the token itself"`
 }
 
 func (in tokenInput) id() string { return in.ID }

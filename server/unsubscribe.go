@@ -38,7 +38,7 @@ type unsubscribeRoutes struct {
 
 func plainPost(path string, h echo.HandlerFunc) route {
 	return route{method: http.MethodPost, path: path, right: public(),
-		audited: unlogged("of unauthenticated clients"),
+		audited: unlogged("by unauthenticated clients"),
 		bind:    func(*Server, route) echo.HandlerFunc { return h }}
 }
 

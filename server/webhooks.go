@@ -14,7 +14,7 @@ import (
 type webhookRoutes struct{ webhooks *webhooks.Webhooks }
 
 type endpointInput struct {
-	ID string `path:"id" maxLength:"256" doc:"Id of the endpoint"`
+	ID string `path:"id" maxLength:"256" doc:"ID of the endpoint"`
 }
 
 func (in endpointInput) id() string { return in.ID }
@@ -90,7 +90,7 @@ func (w webhookRoutes) listAbout(of messageRoutes) handler[messageInput, api.Mes
 
 type deliveryInput struct {
 	endpointInput
-	DeliveryID string `path:"deliveryId" maxLength:"256" doc:"Id of the delivery"`
+	DeliveryID string `path:"deliveryId" maxLength:"256" doc:"ID of the delivery"`
 }
 
 func (w webhookRoutes) getDelivery(ctx context.Context, in *deliveryInput) (api.Delivery, error) {

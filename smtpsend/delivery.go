@@ -135,7 +135,7 @@ func (d *delivery) announce(ctx context.Context) *Error {
 }
 
 // errUnrecorded is the cause when Answered failed.
-var errUnrecorded = errors.New("not sent: the caller could not record what became of the recipients before")
+var errUnrecorded = errors.New("not sent: the caller couldn't record the results of the previous recipients")
 
 // goesOn reports whether a further transaction may succeed after one that failed with e.
 func goesOn(e *Error) bool {

@@ -35,7 +35,7 @@ func (e *Error) hideReply() {
 	greeting, other := errors.AsType[greetingError](e.Err)
 	switch {
 	case other:
-		e.Err = hiddenReply{greetingError{greeting.code, "its words are not shown"}, e.Err.Error()}
+		e.Err = hiddenReply{greetingError{greeting.code, "its text isn't shown"}, e.Err.Error()}
 	case errors.Is(e.Err, errProtocol):
 		e.Err = hiddenReply{errProtocol, e.Err.Error()}
 	case e.Code != 0 && !wordedAsSMTP(e):

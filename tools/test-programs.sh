@@ -14,7 +14,7 @@ need swaks swaks               # a mail client that others wrote
 perl -MNet::SSLeay -e 1 2>/dev/null || packages="$packages libnet-ssleay-perl" # with which swaks speaks TLS
 need curl curl                 # types along after the demo, and runs what empty pages show
 need jq jq                     # reads answers, as commands of the documentation do
-need python3 python3           # reads composed mails back with its email package
+need python3 python3           # reads composed messages back with its email package; runs make english
 need node nodejs               # runs what npm installs
 need npm npm                   # installs linters and generators of the OpenAPI document
 need java default-jre-headless # runs openapi-generator

@@ -423,7 +423,7 @@ func TestWrongFiltersOfDigestsAreNamed(t *testing.T) {
 	for path, says := range map[string][]string{
 		"/digests/runs?state=gone&after=soon&before=late&recipient=u9": {"state is not a state",
 			"after is not a date", "before is not a date", `value="u9"`},
-		"/digests/runs?cursor=x":                            {"cursor is not one of an earlier page"},
+		"/digests/runs?cursor=x":                            {"cursor isn't a cursor from an earlier page"},
 		"/digests/runs?account=nobody":                      {"role=\"alert\"", `value="nobody"`},
 		"/digests/recipients?account=nobody&q=ann":          {"role=\"alert\"", `value="nobody"`, `value="ann"`},
 		"/digests?account=%3Ci%3E":                          {"role=\"alert\"", `value="<i>"`},

@@ -35,7 +35,7 @@ func TestOverviewOfNothing(t *testing.T) {
 	b := w.operator()
 	p := b.get("/")
 	p.isSafe(t, "/")
-	p.has(t, "<h1>Overview</h1>", "No mail was sent within the last 10 minutes, and none is due.", "nothing was sent",
+	p.has(t, "<h1>Overview</h1>", "No message was sent in the last 10 minutes, and none is due.", "nothing was sent",
 		"There are no figures yet.", "No message of the period failed for good.", "<p>None.</p>",
 		`data-live="/?part=all&days=1"`, `href="/" aria-current="page">Overview`, `href="/outbox">Outbox`)
 	p.lacks(t, `id="alerts"`, "What to do")
@@ -64,7 +64,7 @@ func TestOverviewOfMail(t *testing.T) {
 		p := b.get("/?days=" + days)
 		p.isSafe(t, "/")
 		p.eachFieldHasALabel(t, "/")
-		p.has(t, "Mail flows: it was sent within the last 10 minutes, and 1 message that is due waits.", "/messages/"+waits,
+		p.has(t, "Messages were sent in the last 10 minutes, and 1 due message is waiting.", "/messages/"+waits,
 			`accepted <strong>5</strong>`, `sent <strong>1</strong>`, `failed <strong>2</strong>`,
 			`data-label="Messages">2</td>`, "<…> is nobody", "/messages/"+failed,
 			"Counted over the newest 2 messages of 2", "of the newest 1 message sent", "The figures",

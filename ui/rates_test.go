@@ -102,7 +102,7 @@ func TestWrongRatesAreNamed(t *testing.T) {
 	b := w.operator()
 	for query, want := range map[string]string{
 		"by=colour":               "<strong>by</strong> must be gateway, localAddress, lane, list, tag or domain",
-		"name=spring":             "<strong>name</strong> needs by, which says what is named",
+		"name=spring":             "<strong>name</strong> requires by",
 		"step=minute":             "<strong>step</strong> must be hour or day",
 		"by=tag&step=hour":        "",
 		"days=90&by=tag&step=day": "<strong>from</strong> is too early for all names by day",

@@ -97,7 +97,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		t.Errorf("answered %d", p.status)
 	}
 	p.has(t, "deliveryAttempts must be a whole number.", "queueKeep must be 0 to 100000.",
-		"webhookEvents[1] must be * or one of", "webhooksCustomHeaders[0].key is set by Postroom itself.",
+		"webhookEvents[1] must be * or one of", "webhooksCustomHeaders[0].key can't be set, because Postroom sets it.",
 		"webhooksCustomHeaders has a header without a stored value",
 		`value="often"`, `value="https://mail.example.com"`)
 	if got := w.settings.Current(); got.ServiceURL != "" || got.DeliveryAttempts != 7 {

@@ -140,7 +140,7 @@ func (w *Webhooks) active(ctx context.Context, endpoint string) error {
 	}
 	if t.off != "" {
 		return fault.New(fault.Conflict, "WebhookEndpointDisabled",
-			"The webhook endpoint is switched off; enable it first")
+			"The webhook endpoint is disabled. Enable it first")
 	}
 	return nil
 }
@@ -152,7 +152,8 @@ func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error)
 		return nil, redisdb.Away(err)
 	}
 	if len(records[0]) == 0 {
-		return nil, fault.New(fault.NotFound, "WebhookDeliveryNotFound", "No delivery %q of this webhook endpoint",
+		return nil, fault.New(fault.NotFound, "WebhookDeliveryNotFound", "This webhook endpoint has no "+
+			"delivery %q",
 			r.Delivery)
 	}
 	return records[0], nil

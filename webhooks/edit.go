@@ -95,7 +95,7 @@ func (w *Webhooks) change(ctx context.Context, id string,
 		return w.Endpoint(ctx, id)
 	}
 	return api.Endpoint{}, fault.New(fault.Conflict, codeChanged,
-		"The webhook endpoint is being changed by others; try again")
+		"Other requests are changing the webhook endpoint. Try again")
 }
 
 // Delete removes an endpoint and reports whether it existed. Its deliveries end as skipped. They and their
@@ -136,7 +136,7 @@ func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secr
 		return redisdb.Away(err)
 	}
 	if !done {
-		return fault.New(fault.Conflict, codeChanged, "The webhook endpoint was changed meanwhile")
+		return fault.New(fault.Conflict, codeChanged, "The webhook endpoint was changed at the same time. Read it again and repeat your change")
 	}
 	w.dir.reload(ctx)
 	return nil
@@ -251,7 +251,7 @@ func (w *Webhooks) show(all stored, id string) (api.Endpoint, error) {
 func (w *Webhooks) Test(ctx context.Context, id, kind string) (api.EndpointTested, error) {
 	of := cmp.Or(event.Type(kind), event.WebhookTest)
 	if !slices.Contains(event.Types(), of) {
-		return api.EndpointTested{}, fault.InvalidField("event", "is not an event type")
+		return api.EndpointTested{}, fault.InvalidField("event", "isn't an event type")
 	}
 	t, err := w.probeTarget(ctx, id)
 	if err != nil {
@@ -301,5 +301,5 @@ func endpointAccount(endpoint string) string {
 }
 
 func notFound(id string) error {
-	return fault.New(fault.NotFound, "WebhookEndpointNotFound", "No webhook endpoint %q", id)
+	return fault.New(fault.NotFound, "WebhookEndpointNotFound", "There is no webhook endpoint %q", id)
 }

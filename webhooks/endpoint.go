@@ -107,8 +107,8 @@ func (s secrets) hasRoom(now time.Time) error {
 	if len(older) < mostOlder {
 		return nil
 	}
-	return fault.New(fault.Conflict, "TooManySecrets", "%d earlier secrets sign still, the first of them until %s; "+
-		"wait, or rotate with overlap 0", len(older), older[len(older)-1].Until.Format(time.RFC3339))
+	return fault.New(fault.Conflict, "TooManySecrets", "%d earlier secrets are still valid, the first "+
+		"until %s. Wait, or rotate with overlap 0", len(older), older[len(older)-1].Until.Format(time.RFC3339))
 }
 
 // renews reports whether a request has another secret.
@@ -178,7 +178,7 @@ func validate(r api.EndpointRequest) error {
 	}
 	for i, name := range r.Events {
 		if name != "*" && !slices.Contains(event.Types(), event.Type(name)) {
-			wrong.Add(fmt.Sprintf("events[%d]", i), "is not an event type")
+			wrong.Add(fmt.Sprintf("events[%d]", i), "isn't an event type")
 		}
 	}
 	for name, value := range r.Headers {

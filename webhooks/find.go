@@ -70,7 +70,7 @@ func checkQuery(q api.DeliveryQuery) error {
 		wrong.Add("status", "must be %s or %s", strings.Join(Statuses()[:3], ", "), statusSkipped)
 	}
 	if q.Event != "" && !slices.Contains(event.Types(), event.Type(q.Event)) {
-		wrong.Add("event", "is not an event type")
+		wrong.Add("event", "isn't an event type")
 	}
 	return fault.InvalidFields(wrong)
 }

@@ -68,7 +68,7 @@ func (w *Webhooks) Rotate(ctx context.Context, id string, r api.SecretRotation) 
 		case lost:
 			return false, lostSecrets()
 		case secret == s.Secret:
-			return false, fault.InvalidField("secret", "is the present one")
+			return false, fault.InvalidField("secret", "is the current secret")
 		case overlap == 0:
 			s.Secret, s.Older = secret, nil
 		default:
@@ -88,6 +88,6 @@ func (w *Webhooks) Rotate(ctx context.Context, id string, r api.SecretRotation) 
 }
 
 func lostSecrets() error {
-	return fault.New(fault.Conflict, "SecretsLost", "The secrets of the webhook endpoint can't be opened; "+
-		"PUT the endpoint with its secret and all its headers")
+	return fault.New(fault.Conflict, "SecretsLost", "The secrets of the webhook endpoint can't be "+
+		"decrypted. PUT the endpoint with its secret and all its headers")
 }

@@ -36,7 +36,7 @@ func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time)
 	defer cancel()
 	defer func() {
 		if err := lock.Release(ctx); err != nil {
-			w.log.Warn("can't end a replay's lock; it ends by itself", "endpoint", endpoint, "error", err)
+			w.log.Warn("releasing a replay's lock failed; it expires", "endpoint", endpoint, "error", err)
 		}
 	}()
 	done := 0
@@ -91,7 +91,7 @@ func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string
 	}
 	if t == nil || t.off != "" {
 		return nil, fault.New(fault.Conflict, "WebhookEndpointDisabled",
-			"The webhook endpoint was switched off meanwhile")
+			"The webhook endpoint was disabled at the same time")
 	}
 	var orders []order
 	for _, line := range lines {
@@ -108,7 +108,7 @@ func (w *Webhooks) matchOne(ctx context.Context, endpoint string, lines []string
 // tooMany returns the error for an endpoint that has the maximum of waiting deliveries.
 func tooMany() *fault.Error {
 	e := fault.New(fault.Limited, "TooManyPending",
-		"The webhook endpoint has too many deliveries waiting; try again when it has caught up")
+		"The webhook endpoint has too many pending deliveries. Try again later")
 	e.RetryAfter = time.Minute
 	return e
 }

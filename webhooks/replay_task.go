@@ -65,7 +65,8 @@ func (w *Webhooks) StartReplay(ctx context.Context, endpoint string, since time.
 }
 
 func replaying() error {
-	return fault.New(fault.Conflict, "ReplayInProgress", "A replay of this webhook endpoint is in progress")
+	return fault.New(fault.Conflict, "ReplayInProgress", "A replay for this webhook endpoint is already "+
+		"in progress")
 }
 
 // ContinueReplay handles a task of type [ReplayTaskType]. It continues where the task ended when it ran last.
@@ -175,7 +176,7 @@ func (w *Webhooks) ReplayState(ctx context.Context, endpoint string) (api.Endpoi
 	}
 	if len(record) == 0 {
 		return api.EndpointReplayState{}, fault.New(fault.NotFound, "ReplayNotFound",
-			"No replay of webhook endpoint %q in the background within the last 7 days", endpoint)
+			"Webhook endpoint %q has had no background replay in the last 7 days", endpoint)
 	}
 	s := api.EndpointReplayState{State: record["state"], Since: redisdb.ParseTime(record["since"]),
 		Started: redisdb.ParseTime(record["started"]), Replayed: number(record["replayed"]), Error: record["error"]}

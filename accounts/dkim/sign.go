@@ -200,7 +200,7 @@ func parse(content []byte) (header, []byte, error) {
 		default:
 			colon := bytes.IndexByte(rest[:i], ':')
 			if colon <= 0 || bytes.ContainsFunc(rest[:colon], notInName) {
-				return nil, nil, errors.New("the header has a line that is no field")
+				return nil, nil, errors.New("the header has a line that isn't a field")
 			}
 			h = append(h, headerField(rest[:i+2]))
 		}

@@ -97,7 +97,8 @@ func (s *Settings) checkAPI(f *Faults) {
 	}
 	for _, name := range []string{"key", "secret", "stream", "pool", "subaccount", "domain", "region"} {
 		if value := values[name]; len(value) > 512 || strings.ContainsFunc(value, unprintable) {
-			f.Add("api."+name, "must be at most 512 printable ASCII characters, without blanks and line breaks")
+			f.Add("api."+name, "must be at most 512 printable ASCII characters, without spaces and line "+
+				"breaks")
 		}
 	}
 	s.checkAPIPlace(f)
@@ -142,9 +143,9 @@ func (s *Settings) checkAPIPlace(f *Faults) {
 		u.Fragment != "" || len(a.URL) > 2048:
 		f.Add("api.url", "must be an address such as https://mail.example.com/send")
 	case u.User != nil:
-		f.Add("api.url", "must have neither user nor password")
+		f.Add("api.url", "must not contain a user or password")
 	case u.Scheme == "http" && !onThisMachine(u.Hostname()):
-		f.Add("api.url", "must begin with https://, unless the host is this machine")
+		f.Add("api.url", "must start with https://, unless the host is this machine")
 	}
 }
 

@@ -38,7 +38,7 @@ func (f *Faults) ID(key, id string) {
 	case len(id) > 256:
 		f.Add(key, "must not be longer than 256 characters")
 	case !ValidID(id):
-		f.Add(key, "must begin with a letter or digit and contain only letters, digits and . _ @ + -")
+		f.Add(key, "must start with a letter or digit and contain only letters, digits and . _ @ + -")
 	case id == "new":
 		f.Add(key, "must not be %q, which names a page", id)
 	}
@@ -130,14 +130,16 @@ func (s *Settings) checkServer(f *Faults) {
 	case host != "" && !smtpsend.ValidHost(host):
 		f.Add(s.at+"host", "must be a host name or an IP address, in ASCII and without port")
 	case host == "" && name == "ses":
-		f.Add(s.at+"host", "is required: SES has one for each region, such as email-smtp.eu-west-1.amazonaws.com")
+		f.Add(s.at+"host", "is required. SES has one for each region, such as "+
+			"email-smtp.eu-west-1.amazonaws.com")
 	case host == "":
 		f.Add(s.at+"host", "is required")
 	}
 	switch {
 	case s.server.Secure && known && p.Implicit == 0:
 		f.Add(s.at+"secure",
-			"must be false: %s has no port with TLS from the first byte, it uses STARTTLS on port %d", name, p.Port)
+			"must be false, because %s uses STARTTLS on port %d and has no port with TLS from the first "+
+				"byte", name, p.Port)
 	case s.port() < 1 || s.port() > 65535:
 		f.Add(s.at+"port", "must be 1 to 65535")
 	}
@@ -175,7 +177,7 @@ func (s *Settings) checkLogin(f *Faults) {
 func (s *Settings) checkOAuth(f *Faults, o api.OAuth2) {
 	switch {
 	case !slices.Contains([]string{"", "gmail", "office365"}, o.Provider):
-		f.Add("oauth2.provider", "must be gmail or office365; for others give tokenUrl instead")
+		f.Add("oauth2.provider", "must be gmail or office365. For other providers, set tokenUrl instead")
 	case s.provider() == "" && o.TokenURL == "":
 		f.Add("oauth2.provider", "is required (gmail or office365), or tokenUrl")
 	}
@@ -214,16 +216,17 @@ func (s *Settings) checkTLS(f *Faults) {
 	case !slices.Contains([]string{"", "required", "opportunistic", "off"}, t.StartTLS):
 		f.Add(s.at+"tls.starttls", "must be required, opportunistic or off")
 	case (t.StartTLS == "opportunistic" || t.StartTLS == "off") && s.loggedIn() && !onThisMachine(s.host()):
-		f.Add(s.at+"tls.starttls", "must be required, or absent, with credentials: they never travel in clear")
+		f.Add(s.at+"tls.starttls", "must be required or absent with credentials, which must not travel "+
+			"unencrypted")
 	case t.StartTLS != "" && s.server.Secure:
 		f.Add(s.at+"tls.starttls", "must be absent when %ssecure is true", s.at)
 	}
 	if t.CA != "" && (len(t.CA) > 65536 || !certificates(t.CA)) {
-		f.Add(s.at+"tls.ca", "must be certificates in PEM, of 64 KiB at most")
+		f.Add(s.at+"tls.ca", "must be PEM certificates of at most 64 KiB")
 	}
 	if t.PinSHA256 != "" && (len(t.PinSHA256) > 1024 || smtpsend.CheckPin(t.PinSHA256) != nil) {
 		f.Add(s.at+"tls.pinSha256",
-			"must be the SHA-256 of a public key in base64 (44 characters), several separated by spaces")
+			"must be the base64 SHA-256 of a public key (44 characters); separate several with spaces")
 	}
 }
 
@@ -250,7 +253,7 @@ func (f *Faults) limits(l *api.Limits) {
 	}
 	f.rates("limits", *l)
 	if l.Burst > 0 && l.PerSecond == 0 {
-		f.Add("limits.burst", "goes with limits.perSecond, whose bucket it is")
+		f.Add("limits.burst", "requires limits.perSecond")
 	}
 }
 

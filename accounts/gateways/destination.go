@@ -127,9 +127,9 @@ func (f *Faults) perDomain(kind api.GatewayType, settings map[string]api.DomainL
 		group := Group(kind, DomainOf(domain))
 		switch other := groups[group]; {
 		case !smtpsend.ValidHost(DomainOf(domain)):
-			f.Add(at, "must be named by a domain, or by * for all others")
+			f.Add(at, "must be a domain, or * for all others")
 		case other != "":
-			f.Add(at, "has the same limits as %s: leave one of them out", other)
+			f.Add(at, "has the same limits as %s; remove one of them", other)
 		}
 		groups[group] = domain
 	}

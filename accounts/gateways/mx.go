@@ -48,9 +48,9 @@ func (s *Settings) checkMX(f *Faults) {
 		address, err := netip.ParseAddr(a.Address)
 		switch {
 		case err != nil || address.Zone() != "":
-			f.Add("mx.addresses", "must have IP addresses; %q is none", a.Address)
+			f.Add("mx.addresses", "must contain IP addresses; %q isn't one", a.Address)
 		case !smtpsend.ValidHost(a.Name):
-			f.Add("mx.addresses", "must have a host name for %s: the one in its PTR record", a.Address)
+			f.Add("mx.addresses", "must have a host name for %s, as in its PTR record", a.Address)
 		case a.Weight < 0 || a.Weight > 1000:
 			f.Add("mx.addresses", "must have weights of 1 to 1000")
 		}

@@ -51,7 +51,7 @@ type Path struct {
 func (p Path) Check() fault.Fields {
 	f := (&Settings{proxy: p.Proxy, localAddress: p.LocalAddress, absent: true}).Check()
 	if u, err := url.Parse(p.Proxy); err == nil && u.User != nil {
-		f.Add("proxy", "must not have a password; an account or gateway may have such a proxy")
+		f.Add("proxy", "must not contain a password; set such a proxy in an account or gateway")
 	}
 	return f
 }

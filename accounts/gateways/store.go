@@ -90,7 +90,7 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 		g := patched(old.Value, p)
 		if p.Type != nil && cmp.Or(*p.Type, api.GatewaySMTP) != cmp.Or(old.Value.Type, api.GatewaySMTP) {
 			return g, fault.InvalidFields(fault.Fields{{Key: "type",
-				Message: "can't be changed; add another gateway"}})
+				Message: "can't be changed. Add another gateway"}})
 		}
 		g.Warmup = s.begun(g.Warmup)
 		g, _ = withHookSecret(old, g)

@@ -24,7 +24,7 @@ func (f *Faults) warmup(w *api.Warmup, l *api.Limits) {
 		f.Add("warmup.growth", "must be 1 or more")
 	}
 	if l != nil && l.PerDay > 0 && w.PerDay > l.PerDay {
-		f.Add("warmup.perDay", "must not be more than limits.perDay, which is where it ends")
+		f.Add("warmup.perDay", "must not be more than limits.perDay, its final limit")
 	}
 }
 

@@ -195,7 +195,7 @@ func (t *Tokens) overtaken(ctx context.Context, u turn) (record, error) {
 }
 
 // errOvertaken means that another process has stored or removed the record since.
-var errOvertaken = errors.New("another process changed the token meanwhile")
+var errOvertaken = errors.New("another process changed the token at the same time")
 
 // put stores a record, and returns it as it is stored.
 func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err error) {

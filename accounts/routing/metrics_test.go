@@ -20,7 +20,7 @@ func TestMetrics(t *testing.T) {
 # HELP postroom_route_failovers_total Times a message was taken to a further relay within one attempt.
 # TYPE postroom_route_failovers_total counter
 postroom_route_failovers_total 5
-# HELP postroom_route_resting Relays that rest, or that are about to be tried after a rest.
+# HELP postroom_route_resting Relays that are paused after failures, or about to be tried after a pause.
 # TYPE postroom_route_resting gauge
 postroom_route_resting{kind="gateway"} 0
 postroom_route_resting{kind="relay"} 1
@@ -45,7 +45,7 @@ postroom_route_tries_total{kind="relay",outcome="refused"} 0
 postroom_route_tries_total{kind="relay",outcome="slowed"} 0
 postroom_route_tries_total{kind="relay",outcome="stalled"} 0
 postroom_route_tries_total{kind="relay",outcome="unreachable"} 5
-# HELP postroom_route_waits_total Messages told to come back later, before any relay was tried.
+# HELP postroom_route_waits_total Messages deferred before any relay was tried.
 # TYPE postroom_route_waits_total counter
 postroom_route_waits_total{reason="connections"} 0
 postroom_route_waits_total{reason="limit"} 1

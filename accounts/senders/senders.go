@@ -92,7 +92,7 @@ func (p *Proofs) ask(ctx context.Context, account, address string) (api.SenderIn
 	address, err := message.NormalizeAddress(address)
 	if err != nil {
 		return api.SenderInfo{}, "", fault.InvalidField("sender",
-			"%s; a mail verifies an address, the DNS a domain", err)
+			"%s; an email verifies an address, DNS a domain", err)
 	}
 	address = strings.ToLower(address) // as on the record
 	found, err := p.Accounts.Get(ctx, account)
@@ -126,7 +126,7 @@ func (p *Proofs) ask(ctx context.Context, account, address string) (api.SenderIn
 		return info, "", err
 	case answer.Skipped != nil:
 		return info, "", fault.New(fault.Conflict, "AddressSuppressed",
-			"No mail is sent to this address: it is suppressed for account %q, which sends these mails", p.account)
+			"This address is suppressed for account %q, which sends the verification emails", p.account)
 	}
 	info.Mail = &api.SenderMail{Asked: asked, Expires: asked.Add(Lifetime)}
 	p.log.InfoContext(ctx, "sender asked by mail", "account", account, "message_id", answer.QueueID)
@@ -141,15 +141,15 @@ func (p *Proofs) able(account, base string) error {
 	switch {
 	case p.account == "":
 		return fault.New(fault.Conflict, "SenderMailOff",
-			"Addresses are not verified by mail here: set senders.mailAccount to an account that customers have no "+
-				"token of, or verify the domain")
+			"Addresses aren't verified by email here. Set senders.mailAccount to an account whose tokens "+
+				"customers don't have, or verify the domain")
 	case p.account == account:
 		return fault.New(fault.Conflict, "SenderMailOwn",
-			"Account %q sends these mails and could read its own link: set the sender with a token that is not bound "+
+			"Account %q sends the verification emails and could read its own link. Set the sender with a token that isn't bound "+
 				"to an account", account)
 	case base == "":
 		return fault.New(fault.Conflict, "NoPublicAddress",
-			"The link needs the public address of this Postroom: set serviceUrl")
+			"The link requires this Postroom's public URL. Set serviceUrl")
 	}
 	return nil
 }
@@ -169,11 +169,11 @@ func (p *Proofs) count(ctx context.Context, account, address string) (asked time
 	switch got.Word {
 	case "ADDRESS":
 		f = fault.New(fault.Limited, "TooManySenderMails",
-			"This address got %d of these mails within a day: follow the link of one of them, or try again later",
+			"This address got %d verification emails in a day. Follow the link in one of them, or try again later",
 			PerAddress)
 	case "ACCOUNT":
 		f = fault.New(fault.Limited, "TooManySenderMails",
-			"Account %q asked for %d of these mails within a day: try again later, or verify the domain", account,
+			"Account %q sent %d verification emails in a day. Try again later, or verify the domain", account,
 			PerAccount)
 	default:
 		return got.Asked.UTC(), got.Word == "SEND", nil

@@ -23,7 +23,8 @@ func (p *Proofs) Read(ctx context.Context, token string) (Visit, error) {
 	t, err := p.Tokens.Read(signedtoken.Sender, token)
 	if err != nil {
 		p.metrics.links.WithLabelValues("forged").Inc()
-		return Visit{}, fault.Wrap(err, fault.NotFound, "UnknownLink", "This link is not one of ours, or not whole")
+		return Visit{}, fault.Wrap(err, fault.NotFound, "UnknownLink", "This link is invalid. Copy the "+
+			"whole link from the email")
 	}
 	v := Visit{Account: t.Account, Address: t.Address, Asked: t.Time()}
 	if p.now().After(v.Asked.Add(Lifetime)) {
@@ -66,5 +67,5 @@ func (p *Proofs) Prove(ctx context.Context, v Visit) (api.SenderInfo, error) {
 
 func (p *Proofs) over() error {
 	p.metrics.links.WithLabelValues("old").Inc()
-	return fault.New(fault.NotFound, "LinkOver", "This link is too old, or the account does not ask any more")
+	return fault.New(fault.NotFound, "LinkOver", "This link has expired, or the account withdrew its request")
 }

@@ -3,7 +3,7 @@ package event
 import "time"
 
 // Alert is the data of AlertRaised and AlertResolved: trouble of the whole instance, noticed by package
-// watch. One trouble raises one alert, and resolves it once when it is over, also with many processes.
+// watch. Even with many processes, one problem raises one alert, and resolves it once when it is over.
 type Alert struct {
 	Alert string `json:"alert"`           // its name: queueAge, mailFails, redisForgets…
 	Queue string `json:"queue,omitempty"` // submit, bulk or notify, of alerts about a queue

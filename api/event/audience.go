@@ -5,6 +5,6 @@ type SubscriptionChange struct {
 	Subscriber string `json:"subscriber"` // id
 	Email      string `json:"email"`
 	ListID     string `json:"listId"`
-	// how it came about: the source of the subscription that was confirmed, or that of the leaving
+	// the source of the confirmed subscription, or of the unsubscribe
 	Reason string `json:"reason"`
 }

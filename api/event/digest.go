@@ -6,9 +6,9 @@ type Digest struct {
 	Recipient string `json:"recipient"` // the application's id of the reader
 	Schedule  string `json:"schedule"`
 	Period    string `json:"period"`
-	QueueID   string `json:"queueId,omitempty"`  // of its message
+	QueueID   string `json:"queueId,omitempty"`  // ID of its message
 	Events    int    `json:"events"`             // in it
 	Groups    int    `json:"groups,omitempty"`   // lines of its mail
-	Returned  int    `json:"returned,omitempty"` // of a failed run: events that wait for the next one
+	Returned  int    `json:"returned,omitempty"` // for a failed run: events that wait for the next run
 	Reason    string `json:"reason,omitempty"`   // why it was skipped or failed
 }

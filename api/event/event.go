@@ -102,7 +102,7 @@ type Event struct {
 	Account string          `json:"account,omitempty"` // empty for events of the whole instance
 	Time    time.Time       `json:"date"`
 	Quiet   bool            `json:"quiet,omitempty"` // for Postroom itself and the archive: no webhook gets it
-	Trace   string          `json:"trace,omitempty"` // of its message, as package traces writes it; empty: none
+	Trace   string          `json:"trace,omitempty"` // ID of its message, as package traces writes it, or empty
 	Data    json.RawMessage `json:"data"`            // one of the structs of this package, by Type
 }
 

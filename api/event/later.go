@@ -14,8 +14,8 @@ type Later struct {
 	BounceType string `json:"bounceType,omitempty"`
 	// enhanced status code (RFC 3463), such as 5.1.1
 	Status string `json:"status,omitempty"`
-	Code   int    `json:"smtpResponseCode,omitempty"` // of the reply that is quoted
-	// the reply of the recipient's server, or else the words of the source
+	Code   int    `json:"smtpResponseCode,omitempty"` // code of the quoted reply
+	// the reply of the recipient's server, or else the source's text
 	Diagnostic string `json:"smtpResponse,omitempty"`
 	MTA        string `json:"mta,omitempty"` // the server that reported it
 	// RFC 5965 section 3.1: abuse, fraud, not-spam…
@@ -23,7 +23,7 @@ type Later struct {
 	// why, in one word: bounced, blocked, timed_out…, or Unconfirmed or Unproven
 	Reason string `json:"reason,omitempty"`
 	URL    string `json:"url,omitempty"` // the link that was followed
-	// of who opened, clicked or unsubscribed, as far as it is kept
+	// address of the person who opened, clicked or unsubscribed, as far as it is stored
 	RemoteAddress string `json:"remoteAddress,omitempty"`
 	UserAgent     string `json:"userAgent,omitempty"`
 	Bot           bool   `json:"bot,omitempty"`       // a program did it, not a person

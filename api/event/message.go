@@ -23,7 +23,7 @@ type Message struct {
 	List      string          `json:"list,omitempty"` // mailing list
 	// IP address that the last attempt was set to connect from; empty: the system's choice
 	LocalAddress string `json:"localAddress,omitempty"`
-	*Campaign           // of the mail of a campaign
+	*Campaign           // for a campaign's message
 }
 
 // CampaignChange is the data of an event about a campaign.
@@ -44,7 +44,7 @@ type Campaign struct {
 	Variant    string `json:"variant,omitempty"`
 }
 
-// Job is the position of an attempt among those of its message.
+// Job is the position of an attempt among its message's attempts.
 type Job struct {
 	ID           string `json:"id"`
 	AttemptsMade int    `json:"attemptsMade"` // this attempt included
@@ -88,7 +88,7 @@ type Failure struct {
 	SMTPResponse     string `json:"smtpResponse,omitempty"` // the reply, where there was one
 	SMTPResponseCode *int   `json:"smtpResponseCode"`       // null where no reply came
 	SMTPCommand      string `json:"smtpCommand,omitempty"`
-	Verdict          string `json:"verdict,omitempty"` // such as hard: refused for good; see docs/delivery.md
+	Verdict          string `json:"verdict,omitempty"` // such as hard, which means refused permanently; see docs/delivery.md
 	InDoubt          bool   `json:"inDoubt,omitempty"` // the attempt died between the final dot and the reply
 }
 

@@ -99,7 +99,7 @@ func (t *tour) repeated(ctx context.Context) error {
 		return errors.New("the key was not recognised")
 	}
 	if mails := t.relay.inbox("ada@example.net"); len(mails) != 1 {
-		return fmt.Errorf("ada@example.net got %d mails instead of one", len(mails))
+		return fmt.Errorf("ada@example.net got %d emails instead of one", len(mails))
 	}
 	t.tell.answer("idempotency status %s, the same queue id; Ada still has one mail", good.Render("HIT"))
 	return nil
@@ -119,7 +119,7 @@ func (t *tour) delayed(ctx context.Context) error {
 }
 
 func (t *tour) failed(ctx context.Context) error {
-	t.open("Failed", "The relay knows no such address and answers 550: trying again would be pointless, so you are told at once.")
+	t.open("Failed", "The relay doesn't know the address and replies 550. A retry would be pointless, so Postroom reports the failure immediately.")
 	answer, err := t.submit(ctx, api.SubmitRequest{To: to("", "nobody@example.net"), Subject: "Hello?",
 		Text: "Is anybody there?"})
 	if err != nil {
@@ -140,7 +140,7 @@ func (t *tour) scheduled(ctx context.Context) error {
 }
 
 func (t *tour) cancelled(ctx context.Context) error {
-	t.open("Cancelled", "What was not sent yet can be taken back.")
+	t.open("Cancelled", "You can cancel a message that wasn't sent yet.")
 	answer, err := t.submit(ctx, inAnHour("You should not get this"))
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (t *tour) cancelled(ctx context.Context) error {
 		return err
 	}
 	if !taken.Deleted {
-		return errors.New("the message could not be taken back")
+		return errors.New("the message couldn't be cancelled")
 	}
 	t.tell.answer("deleted: %v", taken.Deleted)
 	return t.until(ctx, event.MessageCancelled, answer.QueueID)

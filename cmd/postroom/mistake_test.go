@@ -66,8 +66,8 @@ func TestErrorsAdviseCommands(t *testing.T) {
 		{"Segment \"s\" was not counted; POST /v1/segments/s/count begins", "",
 			"Segment \"s\" was not counted; postroom segment count s begins (404)"},
 		{"give it others with PUT /v1/account/shop.", "", "give it others with postroom account update shop (404)"},
-		{"Person was not found", "; postroom person list shows all",
-			"Person was not found; postroom person list shows all (404)"},
+		{"User was not found", "; postroom person list shows all",
+			"User was not found; postroom person list shows all (404)"},
 		{"no command does PUT /v1/nothing/x", "", "no command does PUT /v1/nothing/x (404)"},
 	} {
 		f := &api.Failure{Problem: api.Problem{StatusCode: 404, Message: tc.message}}

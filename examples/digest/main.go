@@ -143,7 +143,7 @@ func (e example) send(ctx context.Context, reader string) error {
 		run, err := api.GetDigestRun.Do(ctx, e.client, begun.Run)
 		switch {
 		case err != nil:
-			return fmt.Errorf("run %s goes on, but its state is not known: %w", begun.Run, err)
+			return fmt.Errorf("run %s continues, but its state is unknown: %w", begun.Run, err)
 		case run.State == api.DigestSkipped:
 			fmt.Fprintf(e.out, "%s gets no mail: %s\n", reader, run.Reason)
 			return nil

@@ -139,7 +139,7 @@ func (n newsletter) check(ctx context.Context) error {
 		fmt.Fprintf(n.out, "warning %s: %s\n", warning.Code, warning.Message)
 	}
 	if !check.OK {
-		return fmt.Errorf("campaign %s can't be sent: it has %d faults", n.campaign, len(check.Faults))
+		return fmt.Errorf("campaign %s can't be sent: it has %d errors", n.campaign, len(check.Faults))
 	}
 	fmt.Fprintf(n.out, "up to %d people get it\n", check.Audience)
 	return nil
@@ -183,7 +183,7 @@ func (n newsletter) watch(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the campaign goes on, but its numbers are not known: %w", err)
+			return fmt.Errorf("the campaign continues, but its numbers are unknown: %w", err)
 		}
 		s := now.States
 		line := fmt.Sprintf("%d of %d sent, %d open, %d bounced, %d failed, %d in doubt: %s",

@@ -44,10 +44,10 @@ func (t *Tracking) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil && !failing:
-			t.Logger.WarnContext(ctx, "opens and clicks can't be handed over; they wait in memory", "waiting",
+			t.Logger.WarnContext(ctx, "storing opens and clicks failed; they wait in memory", "waiting",
 				t.hits.len(), "error", err)
 		case err == nil && failing:
-			t.Logger.InfoContext(ctx, "opens and clicks can be handed over again")
+			t.Logger.InfoContext(ctx, "storing opens and clicks works again")
 		}
 		if failing = err != nil; failing {
 			rest = now
@@ -82,6 +82,7 @@ func (t *Tracking) finish(ctx context.Context) {
 	if err := t.flush(ctx, t.Now()); err != nil {
 		n := t.hits.len()
 		t.metrics.dropped.Add(float64(n))
-		t.Logger.ErrorContext(ctx, "opens and clicks lost, as they can't be handed over", "lost", n, "error", err)
+		t.Logger.ErrorContext(ctx, "opens and clicks lost, because storing them "+
+			"failed", "lost", n, "error", err)
 	}
 }

@@ -39,9 +39,10 @@ func (u *Service) Read(token string) (Visit, error) {
 		u.metrics.bad.WithLabelValues(reason).Inc()
 		if reason == "preview" {
 			return Visit{}, fault.Wrap(err, fault.Forbidden, "PreviewLink",
-				"This link is of a preview, not of a mail that was sent")
+				"This link is from a preview, not from a message that was sent")
 		}
-		return Visit{}, fault.Wrap(err, fault.NotFound, "UnknownLink", "This link is not one of ours, or not whole")
+		return Visit{}, fault.Wrap(err, fault.NotFound, "UnknownLink", "This link is invalid. Copy the "+
+			"whole link from the email")
 	}
 	return Visit{Account: s.Account, MessageID: s.MessageID, List: s.List, Address: s.Address}, nil
 }
@@ -95,7 +96,8 @@ func (u *Service) entry(v Visit, scope Scope, now time.Time) (suppression.Entry,
 	}
 	e, wrong := e.Normal("", now)
 	if len(wrong) > 0 || scope == List && v.List == "" {
-		return e, fault.New(fault.NotFound, "UnknownLink", "This link is about nothing to unsubscribe from")
+		return e, fault.New(fault.NotFound, "UnknownLink", "This link belongs to a message without a list "+
+			"or category to unsubscribe from")
 	}
 	return e, nil
 }

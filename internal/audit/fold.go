@@ -134,7 +134,7 @@ func (l *Log) due(now time.Time) []api.AuditEntry {
 		all = append(all, api.AuditEntry{Result: api.AuditRefused, Action: "refusals",
 			Who:   api.AuditActor{Kind: Anonymous},
 			Count: f.others.count, Since: new(f.others.since.UTC()),
-			Reason: fmt.Sprintf("beyond the %d that are told apart in an hour", MaxFolded)})
+			Reason: fmt.Sprintf("beyond the %d that are listed separately in an hour", MaxFolded)})
 		f.others = folded{}
 	}
 	return all

@@ -25,7 +25,7 @@ const (
 // have no entries and more may follow: a limited number is read for one.
 func (l *Log) List(ctx context.Context, q api.AuditQuery) (api.AuditPage, error) {
 	if q.Cursor != "" && !isID(q.Cursor) {
-		return api.AuditPage{}, fault.InvalidField("cursor", "is not one of this list")
+		return api.AuditPage{}, fault.InvalidField("cursor", "isn't a cursor of this list")
 	}
 	limit := min(cmp.Or(q.PageSize, defaultLimit), maxLimit)
 	page := api.AuditPage{Entries: []api.AuditEntry{}, Cursor: q.Cursor}

@@ -97,7 +97,7 @@ func (g *Guard) Dialer() *net.Dialer {
 func (g *Guard) control(network, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%w: %s %s is no address", ErrRefused, network, address)
+		return fmt.Errorf("%w: %s %s isn't an address", ErrRefused, network, address)
 	}
 	err = g.check(target.Addr())
 	if err != nil {
@@ -119,7 +119,7 @@ func (g *Guard) check(ip netip.Addr) error {
 	case g.o.AllowPrivate && (ip.IsLoopback() || !within(ip, unusable)):
 		return nil
 	case g.o.AllowPrivate:
-		return &refusal{"the address cannot be that of a server"}
+		return &refusal{"no server can have this address"}
 	case g.public.SafeAddr(ip) == nil:
 		return nil
 	case g.o.Setting == "":

@@ -111,5 +111,5 @@ func Policy(ctx context.Context, r Resolver, domain string) (Finding, error) {
 	}
 	return Finding{Warn, nil,
 		domain + " has no DMARC record: large receivers want one of everyone who sends much",
-		"add a TXT record at " + name + ", to begin with: v=DMARC1; p=none"}, nil
+		"add a TXT record at " + name + ", for a start: v=DMARC1; p=none"}, nil
 }

@@ -112,7 +112,7 @@ func normalizeLocalPart(local string) (string, error) {
 		return local, nil
 	}
 	if !quoted { // such addresses exist (docomo.ne.jp had them), and are valid only in quotes
-		return "", badAddress("a dot stands at an end of the part before the @, or beside another dot")
+		return "", badAddress("the part before the @ starts or ends with a dot, or has two dots in a row")
 	}
 	if len(local)+2 > maxLocalPart {
 		return "", badAddress("the part before the @ is longer than 64 octets")
@@ -130,7 +130,7 @@ func normalizeDomain(domain string) (string, error) {
 	case domain == "":
 		return "", badAddress("nothing stands after the @")
 	case domain[0] == '[':
-		return "", badAddress("an IP address cannot stand in for its domain")
+		return "", badAddress("the domain can't be an IP address")
 	}
 	for _, r := range domain {
 		if r <= ' ' || r == 0x7f || r == '<' || r == '>' {

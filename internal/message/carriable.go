@@ -35,7 +35,8 @@ func (h *rawHeader) makeCarriable(f *faults) (changed bool) {
 		}
 		name := string(field.bytes[:len(field.name)])
 		if h.fields[i].bytes = field.carriable(name); inspect(h.fields[i].bytes).longLines {
-			f.Add("raw", "its %.100s can't be folded into lines of %d octets (RFC 5322 section 2.1.1)", name, maxLine)
+			f.Add("raw", "the header %.100s can't be folded into lines of %d octets (RFC 5322 section "+
+				"2.1.1)", name, maxLine)
 		}
 		changed = true
 	}

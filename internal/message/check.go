@@ -144,7 +144,7 @@ func (f *faults) headerName(key, name string) bool {
 		return false
 	}
 	if strings.ContainsFunc(name, notPrintable) || strings.Contains(name, ":") {
-		f.Add(key, "must have a name of printable ASCII without blanks and colons")
+		f.Add(key, "must have a name of printable ASCII without spaces and colons")
 		return false
 	}
 	return true
@@ -165,7 +165,7 @@ func (f *faults) headerValue(name, value string) bool {
 	}
 	for word := range strings.SplitSeq(value, " ") {
 		if len(word)+len(name)+2 > maxLine && !needsEncoding(word) {
-			f.Add(key, "has a word that is too long for a line: at most %d octets", maxLine-len(name)-2)
+			f.Add(key, "has a word that is too long for a line of at most %d octets", maxLine-len(name)-2)
 			return false
 		}
 	}

@@ -65,12 +65,12 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		},
 	}, steady())
 	want := []string{
-		"headers.X Bar: must have a name of printable ASCII without blanks and colons",
+		"headers.X Bar: must have a name of printable ASCII without spaces and colons",
 		"headers.: must have a name of 1 to 60 characters",
-		"headers.Content-Type: describes the parts of the message: it is made from text, html and attachments, or from raw",
-		"headers.bcc: cannot be a header here: use the field bcc",
+		"headers.Content-Type: can't be set, because Postroom writes it from text, html and attachments, or from raw",
+		"headers.bcc: can't be set as a header. Use the field bcc",
 		"headers.Subject: differs from the field subject",
-		"headers.Date: is not a date as RFC 5322 writes it",
+		"headers.Date: isn't a date in the format of RFC 5322",
 		"headers." + strings.Repeat("N", 61) + ": must have a name of 1 to 60 characters",
 		"from.name: must not contain a line break",
 		"from.address: is not a valid email address: it has no @",
@@ -79,7 +79,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		"cc[0].address: is required",
 		"replyTo[0].address: is not a valid email address: it contains a space or a line break",
 		"bcc[0].name: must not contain a NUL",
-		"bcc[0].address: is not a valid email address: an IP address cannot stand in for its domain",
+		"bcc[0].address: is not a valid email address: the domain can't be an IP address",
 		"envelope.from: is not a valid email address: it has no @",
 		"envelope.to[1]: is not a valid email address: it has no @",
 		"subject: must not contain a line break",
@@ -89,11 +89,11 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		"headers.X-Foo: must not contain a line break",
 		"headers.X-Bell: must not contain control characters",
 		"headers.X-Delete: must not contain control characters",
-		"headers.X-Long: has a word that is too long for a line: at most 990 octets",
+		"headers.X-Long: has a word that is too long for a line of at most 990 octets",
 		"attachments[1].filename: must not contain a line break",
 		"attachments[1].contentType: must not contain a line break",
 		"attachments[1].contentDisposition: must be inline or attachment",
-		"attachments[1].cid: is not a valid content id: only printable ASCII without blanks and <> may be in it",
+		"attachments[1].cid: must be printable ASCII without spaces, < and >",
 	}
 	if diff := cmp.Diff(want, faultsOf(t, err)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -109,7 +109,7 @@ func (f *faults) attachments(list []Attachment) {
 		}
 		if a.CID != "" {
 			if _, err := referenceID(a.CID); err != nil {
-				f.Add(key+".cid", "is not a valid content id: only printable ASCII without blanks and <> may be in it")
+				f.Add(key+".cid", "must be printable ASCII without spaces, < and >")
 			}
 		}
 	}

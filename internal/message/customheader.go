@@ -54,15 +54,16 @@ func (f *faults) takeHeaders(d *Draft, all bool) {
 		switch {
 		case !f.headerName(key, header.Name) || name == "mime-version" && header.Value == "1.0":
 		case name == "from" || name == "to" || name == "cc" || name == "bcc" || name == "resent-bcc":
-			f.Add(key, "cannot be a header here: use the field %s", strings.TrimPrefix(name, "resent-"))
+			f.Add(key, "can't be set as a header. Use the field %s", strings.TrimPrefix(name, "resent-"))
 		case name == "return-path":
-			f.Add(key, "is written by the last server: use the field envelope.from")
+			f.Add(key, "can't be set, because the last server writes it. Use the field envelope.from")
 		case name == "mime-version" || strings.HasPrefix(name, "content-") && name != "content-language":
-			f.Add(key, "describes the parts of the message: it is made from text, html and attachments, or from raw")
+			f.Add(key, "can't be set, because Postroom writes it from text, html and attachments, or from "+
+				"raw")
 		case isOnlyOnce(name) && slices.ContainsFunc(d.Headers[:i], func(before Header) bool {
 			return strings.ToLower(before.Name) == name
 		}):
-			f.Add(key, "is given more than once: a message has one %s", header.Name)
+			f.Add(key, "is given more than once, but a message has one %s", header.Name)
 		case !all && (name == "sender" || name == "date") || !f.takeHeader(d, key, name, header.Value):
 			others = append(others, header)
 		}
@@ -108,7 +109,7 @@ func (f *faults) takeHeader(d *Draft, key, name, value string) bool {
 	case "date":
 		date, err := mail.ParseDate(value)
 		if err != nil {
-			f.Add(key, "is not a date as RFC 5322 writes it")
+			f.Add(key, "isn't a date in the format of RFC 5322")
 			break
 		}
 		d.Date = date

@@ -142,7 +142,7 @@ func (f *faults) parseFields(header []byte) []rawField {
 		switch {
 		case bytes.HasPrefix(line, []byte(" ")) || bytes.HasPrefix(line, []byte("\t")):
 			if len(fields) == 0 {
-				f.Add("raw", "begins with a blank instead of a header")
+				f.Add("raw", "starts with a space instead of a header")
 				return nil
 			}
 			last := &fields[len(fields)-1]

@@ -38,7 +38,7 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	h.overrideText(f, d, o.Date)
 	for _, name := range onlyOnce {
 		if n := len(h.values(name)); n > 1 {
-			f.Add("raw", "has %d headers %s: there may be one", n, name)
+			f.Add("raw", "has %d headers %s, but may have one", n, name)
 		}
 	}
 	// ParseDate takes no notice of what follows the zone.
@@ -86,7 +86,7 @@ func (h *rawHeader) author(f *faults, o Override) Address {
 	case err != nil:
 		f.Add("raw", "its From %s", err)
 	case len(list) == 0:
-		f.Add("from", "is required: the message names no author")
+		f.Add("from", "is required, because the message has no author")
 	default:
 		return f.rawAddress("From", list[0])
 	}
@@ -104,7 +104,7 @@ func (h *rawHeader) sender(f *faults, author, override Address) string {
 	}
 	senders, err := ParseAddressList(h.get("Sender"))
 	if err != nil || len(senders) != 1 {
-		f.Add("raw", "has %d authors, so it needs a Sender that is one address (RFC 5322 section 3.6.2)",
+		f.Add("raw", "has %d authors, so it requires a Sender with one address (RFC 5322 section 3.6.2)",
 			len(authors))
 		return ""
 	}
@@ -225,7 +225,7 @@ func (h *rawHeader) checkMIME(f *faults) {
 	for _, name := range []string{"MIME-Version", "Content-Type", "Content-Transfer-Encoding",
 		"Content-Disposition", "Content-ID", "Content-Description"} {
 		if values := h.values(name); len(slices.Compact(values)) > 1 {
-			f.Add("raw", "has %d headers %s in one part: there may be one", len(values), name)
+			f.Add("raw", "has %d headers %s in one part, but may have one", len(values), name)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (c *certificateCache) key(ctx context.Context, address string, now time.Tim
 			one = result.Val.(certificate)
 		case <-ctx.Done():
 			return nil, fault.Wrap(ctx.Err(), fault.Unavailable, "",
-				"The signing certificate could not be fetched in time")
+				"The signing certificate couldn't be fetched in time")
 		}
 	}
 	if one.err != nil {
@@ -129,7 +129,7 @@ func (c *certificateCache) fetch(ctx context.Context, address string, now time.T
 	}
 	if !c.mayFetch(now) {
 		return certificate{err: fault.New(fault.Unavailable, "",
-			"Too many signing certificates were asked for; come back later")}
+			"Too many signing certificates were requested. Try again later")}
 	}
 	one = certificate{asked: now}
 	if raw, err := fetchCertificate(ctx, c.client, address); err != nil {

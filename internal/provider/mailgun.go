@@ -52,10 +52,11 @@ func (s mailgunSigner) verify(ctx context.Context, v *Verifier, r *incoming, now
 	mine := fingerprint(r.event)
 	bound, err := v.bind(ctx, timestamp+token, mine, at.Add(v.window+ahead))
 	if err != nil {
-		return fault.Wrap(err, fault.Unavailable, "", "The token of the request could not be looked up")
+		return fault.Wrap(err, fault.Unavailable, "", "The token of the request couldn't be looked up")
 	}
 	if bound != mine {
-		return fault.New(fault.Unauthorized, codeReused, "The token of the request came before, with another event")
+		return fault.New(fault.Unauthorized, codeReused, "The token of the request was used before, with "+
+			"another event")
 	}
 	return nil
 }

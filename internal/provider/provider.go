@@ -73,7 +73,7 @@ func lookup(name Name) (entry, error) {
 			return e, nil
 		}
 	}
-	return entry{}, fault.New(fault.NotFound, "ProviderUnknown", "There is no mail provider of this name")
+	return entry{}, fault.New(fault.NotFound, "ProviderUnknown", "There is no provider with this name")
 }
 
 // Request is a received HTTP request.

@@ -24,7 +24,7 @@ func missing(what string) error {
 }
 
 func mismatch() error {
-	return fault.New(fault.Unauthorized, codeMismatch, "The signature or the secret of the request doesn't fit")
+	return fault.New(fault.Unauthorized, codeMismatch, "The signature or the secret of the request is wrong")
 }
 
 func tooLarge() error {
@@ -39,7 +39,8 @@ func wrongBody(format string, args ...any) error {
 // fresh refuses a signed time outside of the window.
 func (v *Verifier) fresh(at, now time.Time) error {
 	if at.Before(now.Add(-v.window)) || at.After(now.Add(ahead)) {
-		return fault.New(fault.Unauthorized, codeStale, "The request was signed at a time outside of the window")
+		return fault.New(fault.Unauthorized, codeStale, "The request was signed too long ago or in the "+
+			"future")
 	}
 	return nil
 }

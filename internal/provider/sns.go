@@ -39,7 +39,7 @@ func (t topic) verify(ctx context.Context, v *Verifier, r *incoming, now time.Ti
 	}
 	o := r.event
 	if subtle.ConstantTimeCompare([]byte(o.text("TopicArn")), []byte(t)) == 0 {
-		return fault.New(fault.Unauthorized, codeTopic, "The SNS topic is not an accepted one")
+		return fault.New(fault.Unauthorized, codeTopic, "The SNS topic isn't accepted")
 	}
 	at, err := time.Parse(time.RFC3339Nano, o.text("Timestamp"))
 	if err != nil {

@@ -48,7 +48,7 @@ func (l *asynqLog) trouble(args []any) {
 	}
 	l.kinds[kind] = quiet{since: now}
 	l.mu.Unlock()
-	l.log.Warn("queue engine has trouble", "detail", detail, "suppressed", last.suppressed)
+	l.log.Warn("queue engine reported a problem", "detail", detail, "suppressed", last.suppressed)
 }
 
 // kindOf returns what asynq was doing when it met an error, without the error and without names of queues

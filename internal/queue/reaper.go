@@ -87,7 +87,8 @@ func (s *Server) reapAll(ctx context.Context) error {
 			announce(ctx, s.redis, q)
 		}
 		if returned+removed > 0 {
-			s.log.Warn("tasks without a worker taken back", "queue", q, "returned", returned, "removed", removed)
+			s.log.Warn("tasks without a worker returned to the "+
+				"queue", "queue", q, "returned", returned, "removed", removed)
 		}
 	}
 	return nil

@@ -107,7 +107,7 @@ func TestRunTellsWhenRedisGoesAndComes(t *testing.T) {
 	}{
 		{func() {}, "append-only file synced every second"},
 		{func() {}, "allkeys-lru"},
-		{proxy.Down, "redis is away"},
+		{proxy.Down, "redis is unavailable"},
 		{proxy.Up, "redis is back"},
 	} {
 		step.do()
@@ -284,7 +284,7 @@ postroom_redis_aof_enabled 1
 # HELP postroom_redis_evicted_keys_total Keys thrown away for want of memory since Redis started. Anything but 0 means lost mail.
 # TYPE postroom_redis_evicted_keys_total counter
 postroom_redis_evicted_keys_total 0
-# HELP postroom_redis_max_memory_bytes The setting maxmemory of Redis; 0: no limit.
+# HELP postroom_redis_max_memory_bytes The setting maxmemory of Redis. 0 means no limit.
 # TYPE postroom_redis_max_memory_bytes gauge
 postroom_redis_max_memory_bytes 1.048576e+08
 # HELP postroom_redis_up 1 when Redis answers, else 0.

@@ -125,7 +125,7 @@ func (d Durability) faults(known bool, info map[string]string) []string {
 	case known:
 		w = append(w, "Redis writes nothing to disk (appendonly no, save empty): a restart loses all accepted mail. Set appendonly yes.")
 	default:
-		w = append(w, "Redis has no append-only file, and does not tell whether it keeps snapshots: a crash may lose accepted mail. Set appendonly yes.")
+		w = append(w, "Redis has no append-only file, and doesn't report whether it keeps snapshots: a crash may lose accepted messages. Set appendonly yes.")
 	}
 	if d.Policy != "" && d.Policy != "noeviction" {
 		w = append(w, fmt.Sprintf(
@@ -192,9 +192,9 @@ func (d Durability) String() string {
 	case d.AOF:
 		parts = append(parts, "append-only file")
 	case d.Snapshots != "":
-		parts = append(parts, "snapshots only: a crash loses what came after the last one")
+		parts = append(parts, "snapshots only: a crash loses everything after the last one")
 	default:
-		parts = append(parts, "no persistence that it tells of")
+		parts = append(parts, "no persistence reported")
 	}
 	switch {
 	case d.Waited > 0:

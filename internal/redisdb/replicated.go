@@ -56,7 +56,8 @@ func (w waiting) judge(answer *redis.Cmd) error {
 		cause = fmt.Errorf("no replica confirmed: %v", err) // not wrapped: to callers all of this is one error
 	}
 	f := fault.Wrap(cause, fault.Unavailable, "NotReplicated",
-		"This was stored, and will probably take effect, but its copies were not confirmed in time; repeat the request with the same idempotency key")
+		"The request was stored and will probably take effect, but replicas didn't confirm it in time. "+
+			"Repeat it with the same idempotency key")
 	f.RetryAfter = time.Second
 	return f
 }
@@ -73,7 +74,7 @@ func (w waiting) admit(ctx context.Context) error {
 	}
 	f := fault.Wrap(fmt.Errorf("%d of %d replicas are connected", h.replicas, w.replicas), fault.Unavailable,
 		"TooFewReplicas",
-		"The message store has too few copies of itself; nothing was stored, try again shortly")
+		"Redis has too few replicas, so nothing was stored. Try again shortly")
 	f.RetryAfter = time.Second
 	return f
 }

@@ -41,7 +41,7 @@ func (w *watch) look(ctx context.Context, now time.Time) {
 	case ctx.Err() != nil:
 	case err != nil && w.up:
 		w.up, w.since = false, now
-		w.db.log.Error("redis is away", "address", w.db.address, "error", err)
+		w.db.log.Error("redis is unavailable", "address", w.db.address, "error", err)
 	case err == nil && !w.up:
 		w.up, w.judged = true, time.Time{}
 		w.db.log.Info("redis is back", "address", w.db.address, "away_seconds", now.Sub(w.since).Seconds())

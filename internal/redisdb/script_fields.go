@@ -275,7 +275,7 @@ func answersOf(t reflect.Type, d *declarations) (a answers, err error) {
 	switch {
 	case d.row != nil:
 		if t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct || d.words != nil {
-			return a, fmt.Errorf("it answers rows, and %v is no slice of structs", t)
+			return a, fmt.Errorf("it returns rows, but %v isn't a slice of structs", t)
 		}
 		left := fieldsOf(t.Elem())
 		if a.row, err = take(fieldsOf(t.Elem()), left, d.row); err == nil {
@@ -288,7 +288,7 @@ func answersOf(t reflect.Type, d *declarations) (a answers, err error) {
 		}
 		return a, nil
 	case t.Kind() != reflect.Struct:
-		return a, fmt.Errorf("it declares answers, and %v is no struct", t)
+		return a, fmt.Errorf("it declares results, but %v isn't a struct", t)
 	}
 	fields, left := fieldsOf(t), fieldsOf(t)
 	word, err := take(fields, left, []string{"word"})

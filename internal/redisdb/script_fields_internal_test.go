@@ -112,13 +112,13 @@ func TestFieldsThatDoNotMatchStopTheStart(t *testing.T) {
 		},
 		"declare one argument":    func() { NewScript[[]string, int]("x", "-- ARGV: id\nreturn id") },
 		"declares no answer":      func() { NewScript[struct{}, word]("x", "return 1") },
-		"is no struct":            func() { NewScript[struct{}, int]("x", "-- Answer: OK\nreturn OK") },
+		"isn't a struct":          func() { NewScript[struct{}, int]("x", "-- Answer: OK\nreturn OK") },
 		"is never given":          func() { NewScript[struct{}, word]("x", "-- Answer: OK\nreturn 1") },
 		"epoch is not a variable": func() { NewScript[struct{}, word]("x", "-- Answer: OK epoch\nreturn OK") },
 		"the script does not declare epoch": func() {
 			NewScript[struct{}, word]("x", "-- Answer: OK\nreturn OK")
 		},
-		"is no slice of structs": func() { NewScript[struct{}, int]("x", "-- Rows: a\nlocal a = 1\nreturn {ROW}") },
+		"isn't a slice of structs": func() { NewScript[struct{}, int]("x", "-- Rows: a\nlocal a = 1\nreturn {ROW}") },
 	} {
 		func() {
 			defer func() {

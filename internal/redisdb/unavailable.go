@@ -66,10 +66,11 @@ func Away(err error) error {
 	if !Unavailable(err) {
 		return err
 	}
-	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
+	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "Redis is unavailable. Try again shortly")
 	if Full(err) {
 		f = fault.Wrap(err, fault.Unavailable, "RedisFull",
-			"Redis is full: it has reached its maxmemory. Give it more memory, or try again when mail has gone out")
+			"Redis is full: it has reached its maxmemory. Give it more memory, or try again after "+
+				"messages have been sent")
 	}
 	f.RetryAfter = time.Second
 	return f

@@ -84,7 +84,7 @@ func (c Cadence) checkFields() (wrong fault.Fields) {
 			}
 		}
 		if len(c.Slots) == 0 && c.Cron.IsZero() {
-			wrong.Add("times", "must have a time of the week, unless there is a cron")
+			wrong.Add("times", "must have at least one time, unless cron is set")
 		}
 	default:
 		wrong.Add("mode", "must be hourly, daily, weekly, monthly or custom")

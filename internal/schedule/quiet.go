@@ -29,7 +29,7 @@ func (q Quiet) Check() (wrong fault.Fields) {
 		}
 	}
 	if _, ends := q.left(0); len(wrong) == 0 && !ends {
-		wrong.Add("quiet", "must leave a time of the week")
+		wrong.Add("quiet", "must leave some time of the week free")
 	}
 	return wrong
 }

@@ -115,7 +115,7 @@ func write(p Purpose, s Token) ([]byte, error) {
 	}
 	switch {
 	case p == ReturnPath || p == Proof || p < Open || p > Confirm:
-		return nil, fmt.Errorf("%s is no purpose of a token in a URL", p)
+		return nil, fmt.Errorf("%s isn't a purpose for a token in a URL", p)
 	case s.Recipient < Whole || s.Recipient > maxRecipient:
 		return nil, fmt.Errorf("there is no recipient %d", s.Recipient)
 	case len(s.Account) > maxName || len(s.List) > maxName || len(s.Address) > maxName:

@@ -55,7 +55,7 @@ func (f *faults) email(address string) string {
 	case err != nil:
 		f.Add("email", "%s", err.Error())
 	case len(normal) > maxEmail:
-		f.Add("email", "has %d bytes; an address has at most %d", len(normal), maxEmail)
+		f.Add("email", "has %d bytes; an address can have at most %d", len(normal), maxEmail)
 	}
 	return normal
 }
@@ -125,7 +125,7 @@ func (f *faults) attributes(old []byte, patch map[string]any) []byte {
 	for name, value := range patch {
 		key := "attributes." + name
 		if !attributeNames.MatchString(name) {
-			f.Add("attributes", "has the name %q; names are a letter, then up to 63 letters, digits and _",
+			f.Add("attributes", "has the name %q; a name is a letter and up to 63 letters, digits and _",
 				message.Clip(name, 80))
 			continue
 		}
@@ -195,7 +195,7 @@ func (f *faults) consent(c *api.Consent, now time.Time) {
 		return
 	}
 	if f.text("consent.source", c.Source, maxSource) == "" {
-		f.Add("consent.source", "is required: where the consent was given, such as checkout")
+		f.Add("consent.source", "is required: the place where consent was given, such as checkout")
 	}
 	if len(c.Text) > maxText {
 		f.Add("consent.text", "has %d bytes; at most %d are possible", len(c.Text), maxText)

@@ -61,7 +61,7 @@ func (c *Confirmations) base() (string, error) {
 		return base, nil
 	}
 	return "", fault.New(fault.Unprocessable, "NoPublicUrl",
-		"The link that confirms a subscription needs the public address of Postroom: set serviceUrl")
+		"The confirmation link requires Postroom's public URL. Set serviceUrl")
 }
 
 // Confirmation is the data that a link confirms.
@@ -95,7 +95,7 @@ func (c Confirmation) Masked() string {
 }
 
 func linkTooOld() error {
-	return fault.New(fault.Conflict, CodeLinkTooOld, "This link is too old, or its subscription ended since")
+	return fault.New(fault.Conflict, CodeLinkTooOld, "This link has expired, or its subscription has ended")
 }
 
 // CodeLinkTooOld is the error code for a link that was valid once.
@@ -108,7 +108,7 @@ func (c *Confirmations) Read(ctx context.Context, token string) (Confirmation, e
 	if err != nil {
 		c.metrics.links.WithLabelValues("forged").Inc()
 		return Confirmation{}, fault.Wrap(err, fault.NotFound, "UnknownLink",
-			"This link is not one of ours, or not whole")
+			"This link is invalid. Copy the whole link from the email")
 	}
 	s := c.Subscribers
 	found := Confirmation{Account: t.Account, Email: t.Address, made: t.Time()}
@@ -126,7 +126,7 @@ func (c *Confirmations) Read(ctx context.Context, token string) (Confirmation, e
 		}
 	}
 	if len(found.Lists) == 0 {
-		return found, fault.New(fault.NotFound, "ListNotFound", "The list of this link is not there any more")
+		return found, fault.New(fault.NotFound, "ListNotFound", "The list of this link no longer exists")
 	}
 	return found, nil
 }
@@ -244,7 +244,8 @@ func (c *Confirmations) Again(ctx context.Context, bound string, of api.Subscrib
 	case Pending:
 	default:
 		return api.ConfirmationSent{}, fault.New(fault.Conflict, "NotSubscribed",
-			"%s has no subscription of list %s to confirm; POST /v1/subscribers/%[1]s/lists makes one", idOf(ordinal),
+			"%s has no subscription to list %s to confirm. Add one with POST "+
+				"/v1/subscribers/%[1]s/lists", idOf(ordinal),
 			list.ListID)
 	}
 	if _, err := c.base(); err != nil {

@@ -74,7 +74,8 @@ func (c *Confirmations) ask(ctx context.Context, account string, ordinal uint32,
 	case answer.Word == "MANY":
 		c.metrics.mails.WithLabelValues("limited").Inc()
 		many := fault.New(fault.Limited, "TooManyConfirmations",
-			"Subscriber %s was asked %d times to confirm within a day (newsletter.confirmPerDay)", idOf(ordinal),
+			"Subscriber %s got %d confirmation emails in a day, the limit of newsletter.confirmPerDay. "+
+				"Try again later", idOf(ordinal),
 			c.perDay)
 		many.RetryAfter = time.Duration(answer.Wait) * time.Second
 		return "", many
@@ -111,7 +112,7 @@ func (c *Confirmations) unask(ctx context.Context, key, asked string) error {
 	pipe.HIncrBy(ctx, key, "sent", -1)
 	pipe.HDel(ctx, key, asked)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return redisdb.Failed(err, "take back the count of a mail that was not sent")
+		return redisdb.Failed(err, "undo the count of an email that wasn't sent")
 	}
 	return nil
 }
@@ -193,7 +194,7 @@ func (c *Confirmations) submit(ctx context.Context, mail api.SubmitRequest, abou
 	mail.Render = &api.Render{Params: params}
 	answer, err := c.Submit(ctx, mail)
 	if err == nil && answer.NoneQueued() {
-		err = fault.New(fault.Unprocessable, "RecipientSuppressed", "The subscriber may not be mailed: %s",
+		err = fault.New(fault.Unprocessable, "RecipientSuppressed", "The subscriber is suppressed: %s",
 			answer.Skipped.Reason)
 	}
 	return answer.QueueID, err

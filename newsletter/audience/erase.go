@@ -106,7 +106,8 @@ func refuseErased(ctx context.Context, stops *suppression.Store, account, addres
 	erased, err := stops.Erased(ctx, account, address)
 	if err == nil && erased[0] {
 		err = fault.New(fault.Conflict, "PersonErased",
-			"The person of this address was erased; if they want to come back, delete the suppression of the address")
+			"The person with this address was erased. If they want to return, delete the suppression of "+
+				"the address")
 	}
 	return err
 }

@@ -124,7 +124,8 @@ func (w waiting) handedOn(ctx context.Context, chunk int) error {
 			break
 		}
 		if waited >= handOnPatience {
-			return fault.New(fault.Unavailable, "EventsUnread", "Events of subscribers wait to be handed on")
+			return fault.New(fault.Unavailable, "EventsUnread", "Subscriber events are waiting to be "+
+				"processed")
 		}
 		if !redisdb.Pause(ctx, handOnPause) {
 			return ctx.Err()

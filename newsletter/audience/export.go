@@ -284,7 +284,8 @@ func (e *exporting) columns(ctx context.Context) ([]attributeColumn, error) {
 		}
 		if err == nil && len(all) > maxColumns-len(exportColumns) {
 			err = fault.New(fault.Unprocessable, "TooManyColumns",
-				"These subscribers have more than %d attributes, which are columns of CSV; export them as jsonl",
+				"These subscribers have more than %d attributes, too many for the columns of a CSV file. "+
+					"Export them as jsonl",
 				maxColumns-len(exportColumns))
 		}
 		return err

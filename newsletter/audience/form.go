@@ -160,10 +160,10 @@ func (c *Confirmations) Form(ctx context.Context, bound, id string) (api.ListFor
 	switch {
 	case !list.Public:
 		return api.ListForm{}, fault.New(fault.Conflict, "ListNotPublic",
-			"List %q has no form, because it is not public: set public", list.ListID)
+			"List %q has no form, because it isn't public. Set public", list.ListID)
 	case base == "":
 		return api.ListForm{}, fault.New(fault.Unprocessable, "NoPublicUrl",
-			"A form needs the public address of Postroom: set serviceUrl")
+			"A form requires Postroom's public URL. Set serviceUrl")
 	}
 	var html strings.Builder
 	err = embedded.Execute(&html, struct{ Action, ListID string }{base + "/subscribers", list.ListID})

@@ -136,7 +136,7 @@ func (m *Imports) prepare(ctx context.Context, bound string, o *api.SubscriberIm
 // options checks the options that are words.
 func (f *faults) options(o *api.SubscriberImportOptions) {
 	if o.ID != "" && !importIDs.MatchString(o.ID) {
-		f.Add("id", "must be up to 63 letters, digits and . _ -, and begin with a letter or digit")
+		f.Add("id", "must be up to 63 letters, digits and . _ -, and start with a letter or digit")
 	}
 	o.Tag = f.text("tag", o.Tag, maxTag)
 	switch o.Existing {
@@ -150,7 +150,7 @@ func (f *faults) options(o *api.SubscriberImportOptions) {
 		f.Add("charset", "must be utf-8, utf-16le, utf-16be or windows-1252")
 	}
 	if o.Confirm && o.State != Pending.String() {
-		f.Add("confirm", "is only possible with state pending")
+		f.Add("confirm", "requires state pending")
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *Subscribers) importWishes(ctx context.Context, account string, o *api.S
 	case len(o.ListID) == 0 && o.Confirm:
 		f.Add("listId", "is required with confirm")
 	case state == Subscribed && len(o.ListID) > 0 && o.Consent == "" && !o.JSONL:
-		f.Add("consent", "is required with state subscribed: the words that all of them agreed to")
+		f.Add("consent", "is required with state subscribed: the consent text that all subscribers agreed to")
 	}
 	asked := make([]api.SubscriptionRequest, len(o.ListID))
 	for i, id := range o.ListID {
@@ -220,7 +220,8 @@ func (i *importing) begin(ctx context.Context) error {
 	case old.DryRun && !i.o.DryRun:
 		i.state.text = old.text
 	case old.State == importEnded:
-		return fault.New(fault.Conflict, "ImportExists", "Import %q is done already", i.state.ID)
+		return fault.New(fault.Conflict, "ImportExists", "Import %q is already done. Use another "+
+			"ID", i.state.ID)
 	case old.Options != options:
 		return i.differs("other options")
 	default:
@@ -249,7 +250,7 @@ func (i *importing) fingerprint() (string, error) {
 
 func (i *importing) differs(what string) error {
 	return fault.New(fault.Unprocessable, "ImportDiffers",
-		"Import %q was interrupted with %s; it goes on with the same file and options only", i.state.ID, what)
+		"Import %q was interrupted with %s. Continue it with the same file and options", i.state.ID, what)
 }
 
 // save stores the progress. errStopped: somebody asked the import to stop, or took it over.
@@ -310,5 +311,5 @@ func (i *importing) apply(ctx context.Context, batches <-chan *batch) error {
 // insist calls do. It waits while Redis is unreachable for a moment, as during a failover, and calls do
 // again.
 func (i *importing) insist(ctx context.Context, do func() error) error {
-	return lease.Persist(ctx, i.s.log, "lines of an import of subscribers", importWaits, do)
+	return lease.Persist(ctx, i.s.log, "lines of a subscriber import", importWaits, do)
 }

@@ -85,7 +85,7 @@ func importsKey(account string) string { return redisdb.Key(0, "subscriber-impor
 
 func importNotFound() error {
 	return fault.New(fault.NotFound, "ImportNotFound",
-		"There is no such import in this account, or it is more than a week ago")
+		"This account has no such import in the last week")
 }
 
 // load returns the stored state of an import, nil if there is none. One that makes no progress is
@@ -241,5 +241,5 @@ func (m *Imports) Stop(ctx context.Context, bound string, of api.SubscriberAccou
 			return done, err
 		}
 	}
-	return false, fault.New(fault.Conflict, "ImportRunning", "Import %q makes progress all the time; try again", id)
+	return false, fault.New(fault.Conflict, "ImportRunning", "Import %q keeps progressing. Try again", id)
 }

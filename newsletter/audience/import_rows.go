@@ -234,5 +234,5 @@ func jsonFault(err error) error {
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
 		return fmt.Errorf("has the unknown field %s", strings.TrimPrefix(err.Error(), "json: unknown field "))
 	}
-	return errors.New("is no valid JSON")
+	return errors.New("isn't valid JSON")
 }

@@ -155,7 +155,7 @@ func (c *column) stateOf(cell string) (State, error) {
 	if word == "" {
 		text = "and is empty"
 	}
-	return None, fmt.Errorf("%s must tell whether the person is subscribed, pending or unsubscribed, %s; to "+
+	return None, fmt.Errorf("%s must show whether the person is subscribed, pending or unsubscribed, %s; to "+
 		"ignore the column, set the option columns without it",
 		message.Clip(c.heading, 80), text)
 }

@@ -93,7 +93,7 @@ func TestImportOfFiles(t *testing.T) {
 			`{"email":"ann@example.net","attributes":{"seats":3,"tags":["x"],"when":"2030-01-02"}}`},
 		"JSONL": {"{\"email\":\"ann@example.net\",\"tags\":[\"a\"],\"attributes\":{\"n\":1}}\n\n{\"email\":\"bob@example.net\",\"upsert\":true}\n{\n[]\n{} {}\n",
 			api.SubscriberImportOptions{JSONL: true}, "1 4 0  utf-8",
-			`3: has the unknown field "upsert"/4: is no valid JSON/5: is no JSON object/6: has more than one JSON object`,
+			`3: has the unknown field "upsert"/4: isn't valid JSON/5: is no JSON object/6: has more than one JSON object`,
 			`{"email":"ann@example.net","tags":["a"],"attributes":{"n":1}}`},
 		"repeats": {"email,name\nann@example.net,Jürgen\nANN@example.net,Other\nann@EXAMPLE.net,Other\n", api.SubscriberImportOptions{}, "1 0 2 , utf-8", "", ann},
 		"faults": {"email,name,attributes.n:number\nann@example.net,Jürgen,\nann\n,x,\nbob@example.net,\"a\" b,\neve@example.net,a \"b\",1\n" +
@@ -319,7 +319,7 @@ func TestImportRefused(t *testing.T) {
 		"no existing":  {"", "existing: must be merge, skip or replace", api.SubscriberImportOptions{Existing: "drop"}},
 		"no charset":   {"", "charset: must be", api.SubscriberImportOptions{Charset: "koi8"}},
 		"no delimiter": {"email\n", "delimiter: must be", api.SubscriberImportOptions{Delimiter: "x"}},
-		"confirm":      {"", "confirm: is only possible with state pending", api.SubscriberImportOptions{ListID: []string{"weekly"}, Confirm: true, Consent: "x"}},
+		"confirm":      {"", "confirm: requires state pending", api.SubscriberImportOptions{ListID: []string{"weekly"}, Confirm: true, Consent: "x"}},
 		"id":           {"", "id: must be", api.SubscriberImportOptions{ID: "a b"}},
 		"twice a list": {"", "listId: is there twice", api.SubscriberImportOptions{ListID: []string{"weekly",
 			"weekly"}, State: "left"}},

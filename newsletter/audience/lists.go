@@ -66,7 +66,7 @@ func newLists(p Parts, o Options) *Lists {
 }
 
 func listNotFound(id string) error {
-	return fault.New(fault.NotFound, "ListNotFound", "There is no list %q; GET /v1/lists shows all", id)
+	return fault.New(fault.NotFound, "ListNotFound", "There is no list %q. GET /v1/lists shows all lists", id)
 }
 
 // listIDs matches a label of a host name (RFC 1123 section 2.1) in lower case.
@@ -96,7 +96,8 @@ func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.List
 	}
 	_, err = l.store.Change(ctx, in.ListID, func(old *records.Record[storedList]) (storedList, error) {
 		if old != nil {
-			return storedList{}, fault.New(fault.Conflict, "ListExists", "There is a list %q already", in.ListID)
+			return storedList{}, fault.New(fault.Conflict, "ListExists", "There is already a list "+
+				"%q", in.ListID)
 		}
 		return storedList{List: in, Number: number, Version: 1}, nil
 	})
@@ -203,7 +204,8 @@ func (l *Lists) Update(ctx context.Context, bound, id string, p api.ListPatch) (
 			return next, listNotFound(id)
 		}
 		if p.Version != nil && *p.Version != next.Version {
-			return next, fault.New(fault.Conflict, "ListChanged", "List %q is at version %d now, not %d", id,
+			return next, fault.New(fault.Conflict, "ListChanged", "List %q is now at version %d, not %d. "+
+				"Read it again and repeat your change", id,
 				next.Version, *p.Version)
 		}
 		api.Patch(&next.List, p)
@@ -329,7 +331,7 @@ func (l *Lists) numbered(ctx context.Context, number uint32) (*List, error) {
 }
 
 func notYours(account string) error {
-	return fault.New(fault.Forbidden, "", "This token is of another account than %q", account)
+	return fault.New(fault.Forbidden, "", "This token belongs to another account, not to %q", account)
 }
 
 // Delete removes a list with all of its subscriptions, and reports whether there was one. The subscribers

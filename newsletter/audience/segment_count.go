@@ -71,7 +71,7 @@ func (s *Segments) Count(ctx context.Context, bound, id string) (api.SegmentCoun
 	text, err := s.subscribers.db.Client().Get(ctx, segmentCountKey(id)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return api.SegmentCount{}, fault.New(fault.NotFound, "CountNotFound",
-			"Segment %q was not counted; POST /v1/segments/%s/count begins", id, id)
+			"Segment %q wasn't counted. Start a count with POST /v1/segments/%s/count", id, id)
 	}
 	if err != nil {
 		return api.SegmentCount{}, redisdb.Failed(err, "read the count of segment %s", id)

@@ -46,7 +46,8 @@ func (s *Segments) close() {
 }
 
 func segmentNotFound(id string) error {
-	return fault.New(fault.NotFound, "SegmentNotFound", "There is no segment %q; GET /v1/segments shows all", id)
+	return fault.New(fault.NotFound, "SegmentNotFound", "There is no segment %q. GET /v1/segments shows "+
+		"all segments", id)
 }
 
 // segmentIDs matches the ids of segments.
@@ -73,7 +74,8 @@ func (s *Segments) Create(ctx context.Context, bound string, in api.Segment) (ap
 	}
 	_, err = s.store.Change(ctx, in.Segment, func(old *records.Record[storedSegment]) (storedSegment, error) {
 		if old != nil {
-			return storedSegment{}, fault.New(fault.Conflict, "SegmentExists", "There is a segment %q already",
+			return storedSegment{}, fault.New(fault.Conflict, "SegmentExists", "There is already a "+
+				"segment %q",
 				in.Segment)
 		}
 		return storedSegment{Segment: in, Version: 1}, nil
@@ -87,7 +89,7 @@ func (s *Segments) Create(ctx context.Context, bound string, in api.Segment) (ap
 func checkSegment(in api.Segment) error {
 	var f faults
 	if !segmentIDs.MatchString(in.Segment) {
-		f.Add("segment", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
+		f.Add("segment", "must be up to 63 letters, digits, dots, - and _, starting with a letter or digit")
 	}
 	checkName(in.Name, &f.Fields)
 	_, err := segment.Parse("rule", in.Rule)
@@ -108,7 +110,7 @@ func (s *Segments) checkCampaigns(ctx context.Context, account string, raw []byt
 	for _, one := range rule.Campaigns() {
 		_, err := s.subscribers.Campaigns().Runs(ctx, account, one.Campaign)
 		if fault.Is(err, fault.NotFound) {
-			f.Add(one.Key, "is %q: there is no such campaign in account %s", one.Campaign, account)
+			f.Add(one.Key, "is %q, but account %s has no such campaign", one.Campaign, account)
 		} else if err != nil {
 			return err
 		}
@@ -134,7 +136,8 @@ func (s *Segments) Update(ctx context.Context, bound, id string, p api.SegmentPa
 			return next, segmentNotFound(id)
 		}
 		if p.Version != nil && *p.Version != next.Version {
-			return next, fault.New(fault.Conflict, "SegmentChanged", "Segment %q is at version %d now, not %d", id,
+			return next, fault.New(fault.Conflict, "SegmentChanged", "Segment %q is now at version %d, "+
+				"not %d. Read it again and repeat your change", id,
 				next.Version, *p.Version)
 		}
 		api.Set(&next.Name, p.Name)

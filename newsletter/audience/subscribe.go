@@ -69,7 +69,7 @@ func (s *Subscribers) wishes(ctx context.Context, account string, lists []api.Su
 			f.Add(fmt.Sprintf("lists[%d].state", i), "must be subscribed or pending")
 		case w.state == Subscribed && list.Double() && consent == nil:
 			f.Add(fmt.Sprintf("lists[%d].state", i),
-				"can only be subscribed with a consent: list %s has double opt-in", list.ListID)
+				"can be subscribed only with consent, because list %s has double opt-in", list.ListID)
 		}
 		wishes = append(wishes, w)
 	}

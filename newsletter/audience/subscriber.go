@@ -115,7 +115,7 @@ func (s *Subscribers) put(ctx context.Context, account string, in api.Subscriber
 		}
 		if old != nil && !in.Upsert {
 			return sub, false, fault.New(fault.Conflict, "SubscriberExists",
-				"There is a subscriber of this address already: %s; set upsert to change it", idOf(ordinal))
+				"There is already a subscriber with this address: %s. Set upsert to change it", idOf(ordinal))
 		}
 		if old == nil {
 			if ordinal, err = s.takePlace(ctx, account, folded(in.Email), has); err != nil {
@@ -223,7 +223,8 @@ func (s *Subscribers) takeAddress(ctx context.Context, account string, ordinal u
 		return err
 	}
 	if r != nil && other != ordinal {
-		return fault.New(fault.Conflict, "SubscriberExists", "There is a subscriber of this address already: %s",
+		return fault.New(fault.Conflict, "SubscriberExists", "There is already a subscriber with this "+
+			"address: %s",
 			idOf(other))
 	}
 	mine := decimal(ordinal)
@@ -237,7 +238,8 @@ func (s *Subscribers) takeAddress(ctx context.Context, account string, ordinal u
 // patch sets the fields of a patch.
 func (r *record) patch(p api.SubscriberPatch) error {
 	if p.Version != nil && uint32(*p.Version) != r.version {
-		return fault.New(fault.Conflict, "SubscriberChanged", "The subscriber is at version %d now, not %d",
+		return fault.New(fault.Conflict, "SubscriberChanged", "The subscriber is now at version %d, not "+
+			"%d. Read it again and repeat your change",
 			r.version, *p.Version)
 	}
 	var f faults

@@ -42,7 +42,7 @@ func (w *words) intern(ctx context.Context, account string, texts ...string) ([]
 	}
 	answer, err := internScript.RunReplicated(ctx, w.db, []string{wordsKey(account)}, missing)
 	if err != nil {
-		return nil, redisdb.Failed(err, "store the words of a consent of account %s", account)
+		return nil, redisdb.Failed(err, "store a consent text of account %s", account)
 	}
 	given := map[string]uint32{}
 	for i, field := range strings.Fields(answer) {
@@ -78,7 +78,7 @@ func (w *words) read(ctx context.Context, account string, numbers []uint32) (map
 	}
 	found, err := w.db.Client().HMGet(ctx, wordsKey(account), missing...).Result()
 	if err != nil && err != redis.Nil {
-		return nil, redisdb.Failed(err, "read the words of consents of account %s", account)
+		return nil, redisdb.Failed(err, "read the consent texts of account %s", account)
 	}
 	for i, value := range found {
 		if text, ok := value.(string); ok {

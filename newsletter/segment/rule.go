@@ -133,7 +133,7 @@ func (p *parser) node(key string, raw []byte, depth int) *node {
 			continue
 		}
 		if len(fields) > 1 {
-			p.fail(key, "can't have %s beside other fields", join)
+			p.fail(key, "can't have other fields next to %s", join)
 		}
 		n := &node{join: join}
 		if join == "not" {
@@ -172,7 +172,7 @@ func (p *parser) term(key string, fields map[string]json.RawMessage) *term {
 	if t.kind == "created" {
 		var inner map[string]json.RawMessage
 		if err := json.Unmarshal(body, &inner); err != nil || len(fields) > 0 {
-			p.fail(key+".created", "must be {\"after\":…} or {\"before\":…}, alone")
+			p.fail(key+".created", "must be only {\"after\":…} or {\"before\":…}")
 			return t
 		}
 		p.bound(t, key+".created", inner)
@@ -278,7 +278,7 @@ func date(text string) (time.Time, bool) {
 // attribute reads the operator of a term about an attribute.
 func (p *parser) attribute(t *term, key string, fields map[string]json.RawMessage) {
 	if !attributeNames.MatchString(t.name) {
-		p.fail(key+".attribute", "must be the name of an attribute: a letter, then up to 63 letters, digits and _")
+		p.fail(key+".attribute", "must be an attribute's name: a letter and up to 63 letters, digits and _")
 	}
 	for op := range operators {
 		raw, ok := fields[op]
@@ -286,7 +286,7 @@ func (p *parser) attribute(t *term, key string, fields map[string]json.RawMessag
 			continue
 		}
 		if t.op != "" {
-			p.fail(key, "has two conditions, %s and %s; join them by and", t.op, op)
+			p.fail(key, "has two conditions, %s and %s; join them with and", t.op, op)
 		}
 		delete(fields, op)
 		t.op = op

@@ -28,7 +28,7 @@ func (l *Log) Note(ctx context.Context, r Run, chunk int, notes ...Note) ([]bool
 	for i, c := range answer.Fresh {
 		fresh[i] = c == '1'
 	}
-	return fresh, redisdb.Failed(err, "note facts of run %s", r)
+	return fresh, redisdb.Failed(err, "store reports of run %s", r)
 }
 
 // Recount compares a run's counters with its states and bits, replaces counters that differ, and returns how
@@ -83,5 +83,5 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 		pipe.Unlink(ctx, permissionKey(r, shard))
 	}
 	_, err := pipe.Exec(ctx)
-	return redisdb.Failed(err, "delete what is known of run %s", r)
+	return redisdb.Failed(err, "delete the recipients of run %s", r)
 }

@@ -136,13 +136,13 @@ func (s store) filled(ctx context.Context) error {
 // oweReclaim notes that the index files are about to have deleted documents of erased people.
 func (s store) oweReclaim(ctx context.Context) error {
 	err := s.client.Set(ctx, reclaimKey(), "1", 0).Err()
-	return redisdb.Failed(err, "note that the search index is to be rewritten")
+	return redisdb.Failed(err, "note that the search index must be rewritten")
 }
 
 // reclaimOwed reports whether the index files may have deleted documents of erased people.
 func (s store) reclaimOwed(ctx context.Context) (bool, error) {
 	n, err := s.client.Exists(ctx, reclaimKey()).Result()
-	return n > 0, redisdb.Failed(err, "read whether the search index is to be rewritten")
+	return n > 0, redisdb.Failed(err, "read whether the search index must be rewritten")
 }
 
 // reclaimed notes that they have none.
@@ -282,7 +282,7 @@ func (s store) noteBuild(ctx context.Context, b api.DocumentRebuild) error {
 		return err
 	}
 	if err := s.client.Set(ctx, rebuildKey(), raw, rebuildFor).Err(); err != nil {
-		return fmt.Errorf("note how far the rebuild of the search index is: %w", err)
+		return fmt.Errorf("store the progress of the search index rebuild: %w", err)
 	}
 	return nil
 }

@@ -61,11 +61,11 @@ func (d *Documents) question(q api.DocumentQuery) (Query, error) {
 	case q.Sort != "" && q.Sort != api.SortNewest && q.Sort != api.SortRelevance:
 		return s, wrong("sort", "must be %s or %s", api.SortNewest, api.SortRelevance)
 	case q.Page < 0 || q.Page > MaxReach || (q.Page+1)*s.Size > MaxReach:
-		return s, wrong("page", "pages end at %d messages; go on with the cursor of the last one", MaxReach)
+		return s, wrong("page", "pages end at %d messages; continue with the last page's cursor", MaxReach)
 	case q.Cursor != "":
 		at, err := readCursor(q.Cursor)
 		if err != nil {
-			return s, wrong("cursor", "is none that an answer gave")
+			return s, wrong("cursor", "isn't a cursor from a response")
 		}
 		s.After = &at
 	default:
@@ -94,8 +94,8 @@ func (d *Documents) Reachable(ctx context.Context) error {
 	}
 	indexer = cmp.Or(indexer, "another process, or none")
 	f := fault.New(fault.Unavailable, "SearchElsewhere",
-		"The embedded search index belongs to one process (%s), which is not this one. "+
-			"With the setting documents.store: opensearch every process can search", indexer)
+		"The embedded search index belongs to another process (%s). Set documents.store to opensearch to "+
+			"search in every process", indexer)
 	f.RetryAfter = claimEvery
 	return f
 }
@@ -146,14 +146,14 @@ func (d *Documents) ask(ctx context.Context, s Query) (Found, error) {
 		return found, err
 	}
 	f := fault.Wrap(err, fault.Unavailable, "SearchFailed",
-		"The search index does not answer; try again shortly")
+		"The search index doesn't respond. Try again shortly")
 	f.RetryAfter = time.Second
 	return found, f
 }
 
 func slow(err error) error {
 	return fault.Wrap(err, fault.Unavailable, "SearchTooSlow",
-		"The search took too long; ask for less, such as a shorter time (after:7d) or longer prefixes")
+		"The search took too long. Search a shorter time (after:7d) or use longer prefixes")
 }
 
 // answer returns the API page of a search.

@@ -151,7 +151,8 @@ func (s *Store) soleOwner(ctx context.Context, e Entry) (owner string, _ error) 
 		switch {
 		case list != e.List:
 		case owner != "" && owner != account:
-			return "", fault.InvalidField("account", "is required, for several accounts have such a list with this recipient")
+			return "", fault.InvalidField("account", "is required, because several accounts have such a "+
+				"list with this recipient")
 		default:
 			owner = account
 		}

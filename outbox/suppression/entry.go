@@ -110,7 +110,7 @@ func (e Entry) Normal(path string, now time.Time) (Entry, []fault.Field) {
 		fail("account", "is required with a list, for each account has its own lists")
 	}
 	if !validAccount(e.Account) {
-		fail("account", "is not the id of an account")
+		fail("account", "isn't an account ID")
 	}
 	e.List = strings.ToLower(e.List)
 	if !validList(e.List) {

@@ -82,7 +82,7 @@ func (s *digests) open(sealed string) ([]byte, error) {
 	key, err := s.ring.Open(sealed, keyName)
 	if err != nil { // no one may be sent to: erased people can't be recognized
 		return nil, fault.Wrap(err, fault.Unavailable, "",
-			"The key of erased addresses can't be opened with the secret of this process")
+			"The key of erased addresses can't be decrypted with this process's secret")
 	}
 	s.key.Store(&key)
 	return key, nil
@@ -257,7 +257,7 @@ func (s *digests) erasedOf(ctx context.Context, entries []Entry) ([]*Entry, erro
 	}
 	if pipe.Len() > 0 {
 		if _, err := pipe.Exec(ctx); err != nil {
-			return nil, redisdb.Failed(err, "suppression: look for erased persons")
+			return nil, redisdb.Failed(err, "suppression: look for erased people")
 		}
 	}
 	found := make([]*Entry, len(entries))
@@ -284,7 +284,7 @@ func (s *digests) findErased(ctx context.Context, address string) (found []Entry
 		digest := digestOf(key, form)
 		fields, err := s.db.Client().HGetAll(ctx, erasedKey(digest)).Result()
 		if err != nil {
-			return nil, redisdb.Failed(err, "suppression: look for erased persons")
+			return nil, redisdb.Failed(err, "suppression: look for erased people")
 		}
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
 			if scope, of, _ := strings.Cut(field, " "); of == digest {

@@ -88,7 +88,7 @@ func (s *Store) checkImport(ctx context.Context, bound string, given Entry, id s
 	}
 	_, err := s.Progress(ctx, bound, id)
 	if err == nil {
-		return fault.New(fault.Conflict, "ImportExists", "There is an import of this id already")
+		return fault.New(fault.Conflict, "ImportExists", "There is already an import with this ID")
 	}
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -190,7 +190,7 @@ func (i *importing) line(l *layout, line string) {
 		return
 	}
 	if err := mayChange(i.bound, e.Account); err != nil {
-		i.bad("is about another scope than that of your account")
+		i.bad("belongs to another scope than your account's")
 		return
 	}
 	normal, wrong := e.Normal("", i.s.now())
@@ -217,7 +217,7 @@ func (i *importing) flush(ctx context.Context) error {
 		return err
 	}
 	added := 0
-	err := lease.Persist(ctx, i.s.log, "lines of an import of suppressions", importTimeout, func() (err error) {
+	err := lease.Persist(ctx, i.s.log, "lines of a suppression import", importTimeout, func() (err error) {
 		added, err = i.s.add(ctx, i.batch, i.s.now())
 		return err
 	})
@@ -251,7 +251,7 @@ func importKey(id string) string { return redisdb.Key(0, "suppression", "import"
 // Progress returns the progress of an import. A caller that is confined to an account sees its own imports
 // only.
 func (s *Store) Progress(ctx context.Context, bound, id string) (api.SuppressionImport, error) {
-	none := fault.New(fault.NotFound, "ImportNotFound", "There is no such import, or it is more than a week ago")
+	none := fault.New(fault.NotFound, "ImportNotFound", "There is no such import in the last week")
 	text, err := s.db.Client().Get(ctx, importKey(id)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return api.SuppressionImport{}, none

@@ -259,7 +259,7 @@ func parsePosition(cursor string) (p position, err error) {
 }
 
 func errBadCursor() error {
-	return fault.InvalidField("cursor", "is none of this list")
+	return fault.InvalidField("cursor", "isn't a cursor of this list")
 }
 
 // row is an entry with its place.

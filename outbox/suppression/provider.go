@@ -79,7 +79,7 @@ func (p *Providers) Start(ctx context.Context, gateway string, o api.ProviderImp
 				"provider, and import the file: postroom suppressions import", gateway, cmp.Or(kind, api.GatewaySMTP))
 	}
 	if !validAccount(o.Account) {
-		return api.ProviderImport{}, fault.InvalidField("account", "is not the id of an account")
+		return api.ProviderImport{}, fault.InvalidField("account", "isn't an account ID")
 	}
 	now := p.s.now().UTC()
 	fresh := providerState{ProviderImport: api.ProviderImport{Gateway: gateway, Account: o.Account,

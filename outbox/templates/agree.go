@@ -62,7 +62,7 @@ func within[V any](ctx context.Context, limit time.Duration, check func(context.
 	v, err := check(bounded)
 	if ctx.Err() == nil && bounded.Err() != nil && err != nil {
 		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault",
-			"The template, or those that use it, takes longer than %s to check", limit)
+			"Checking the template and the templates that use it takes longer than %s", limit)
 	}
 	return v, err
 }
@@ -102,7 +102,7 @@ func (t *Templates) checkUsers(ctx context.Context, before, after *catalog, e *e
 	if len(broken) == 0 {
 		return nil
 	}
-	return fault.New(fault.Conflict, "TemplateInUse", "The change would break what uses it: %s",
+	return fault.New(fault.Conflict, "TemplateInUse", "The change would break templates that use it: %s",
 		strings.Join(broken[:min(len(broken), maxNamed)], "; "))
 }
 

@@ -49,12 +49,13 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 	}
 	stored, err := t.change(ctx, req.ID, func(c *catalog, old *entry) (edited, error) {
 		if old != nil {
-			return edited{}, fault.New(fault.Conflict, "TemplateExists", "There is a template with the id %s already",
+			return edited{}, fault.New(fault.Conflict, "TemplateExists", "There is already a template "+
+				"with the ID %s",
 				req.ID)
 		}
 		if len(c.all) >= t.opts.Max {
 			return edited{}, fault.New(fault.Conflict, "TooManyTemplates",
-				"There are %d templates already, as many as the setting templates.max allows", len(c.all))
+				"There are already %d templates, the limit of the setting templates.max", len(c.all))
 		}
 		if t.opts.Room != nil && made.Account != "" {
 			err := t.opts.Room(ctx, made.Account, func() (used, more int, err error) {
@@ -115,7 +116,7 @@ func (t *Templates) edit(ctx context.Context, bound, id string, version int,
 		}
 		if version != 0 && version != old.Value.Version {
 			return edited{}, fault.New(fault.Conflict, "TemplateChanged",
-				"The template was changed meanwhile: its version is %d, not %d", old.Value.Version, version)
+				"The template has changed: its version is %d, not %d. Read it again and repeat your change", old.Value.Version, version)
 		}
 		d, err := t.definition(ctx, id, old.Value.Version)
 		if err != nil {
@@ -135,7 +136,7 @@ func (t *Templates) edit(ctx context.Context, bound, id string, version int,
 
 // errOutdated means that the data read is outdated: the change must start again.
 var errOutdated = fault.New(fault.Conflict, "TemplateChanged",
-	"Templates are being changed by others; try again")
+	"Other requests are changing templates. Try again")
 
 // change stores the result of edit for the current templates. If others change a template in between, it
 // calls edit again.
@@ -224,7 +225,7 @@ func (t *Templates) checkName(c *catalog, e *entry) error {
 		return nil
 	}
 	if other := c.partials[owned{e.Value.Account, e.Value.Name}]; other != nil && other.ID != e.ID {
-		return fault.New(fault.Conflict, "TemplateExists", "There is a partial named %s already: %s",
+		return fault.New(fault.Conflict, "TemplateExists", "There is already a partial named %s: %s",
 			clip(e.Value.Name), other.ID)
 	}
 	return nil
@@ -286,7 +287,7 @@ func versionRow(v version) api.TemplateVersionRow {
 
 func noVersion(id string, number int) error {
 	return fault.New(fault.NotFound, "TemplateVersionNotFound",
-		"There is no version %d of template %s, or none any more", number, id)
+		"Template %[2]s has no version %[1]d, or no longer has it", number, id)
 }
 
 // Delete removes a template with its versions. If others use it: Conflict, code TemplateInUse, with their

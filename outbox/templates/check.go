@@ -43,7 +43,8 @@ func checkHead(r *record) fault.Fields {
 	case strings.TrimSpace(r.Name) == "":
 		f.Add("name", "is not allowed to be empty")
 	case r.Kind == kindPartial && !partialPattern.MatchString(r.Name):
-		f.Add("name", "of a partial must begin with a letter and have only letters, digits, _ and -, in steps divided by . or /, so that {{> name}} finds it")
+		f.Add("name", "of a partial must start with a letter and contain only letters, digits, _, -, . "+
+			"and /, so that {{> name}} finds it")
 	}
 	return f.Fields
 }
@@ -90,12 +91,13 @@ func checkDefinition(kind string, d *definition) fault.Fields {
 	switch d.Format {
 	case "html", "markdown":
 	case "mjml":
-		f.Add("format", "must be html or markdown: MJML is compiled when the template is written, with npx mjml order.mjml -o order.html; store the html")
+		f.Add("format", "must be html or markdown. Compile MJML with npx mjml order.mjml -o order.html, "+
+			"and store the HTML")
 	default:
 		f.Add("format", "must be html or markdown")
 	}
 	if kind == kindLayout && d.Format == "markdown" {
-		f.Add("format", "of a layout must be html, also for templates in Markdown")
+		f.Add("format", "must be html for a layout, even if its templates use Markdown")
 	}
 	if d.Layout != "" && kind != kindTemplate {
 		f.Add("layout", "is for templates")
@@ -144,7 +146,7 @@ func (f *faults) content(key, kind string, c api.TemplateContent) {
 		case part.text == "":
 		case kind != kindTemplate && (part.name == "subject" || part.name == "previewText") || kind == kindLayout &&
 			part.name == "text":
-			f.Add(at, "is for templates; a %s has none", kind)
+			f.Add(at, "is only for templates; a %s has none", kind)
 		case len(part.text) > part.most:
 			f.Add(at, "must not be larger than %d KB", part.most>>10)
 		case !utf8.ValidString(part.text) || strings.ContainsRune(part.text, 0):
@@ -153,11 +155,11 @@ func (f *faults) content(key, kind string, c api.TemplateContent) {
 	}
 	switch {
 	case c == (api.TemplateContent{}):
-		f.Add(key, "must have a subject, an html or a text")
+		f.Add(key, "must have a subject, HTML or text")
 	case kind == kindLayout && c.HTML == "":
-		f.Add(key+".html", "is required of a layout")
+		f.Add(key+".html", "is required for a layout")
 	case kind == kindLayout && !hasBlock(c.HTML):
-		f.Add(key+".html", "must say with {{> @partial-block}} where the html of the templates goes")
+		f.Add(key+".html", "must contain {{> @partial-block}}, where the templates' HTML goes")
 	}
 }
 

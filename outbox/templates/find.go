@@ -70,7 +70,7 @@ func (t *Templates) find(ctx context.Context, account, id string) (*catalog, *en
 		return nil, nil, notFound(id)
 	case e.Value.Kind != kindTemplate:
 		return nil, nil, fault.New(fault.Unprocessable, "TemplateFault",
-			"%s is a %s, which makes no mail by itself", id, e.Value.Kind)
+			"%s is a %s, which can't be sent on its own", id, e.Value.Kind)
 	}
 	return c, e, nil
 }

@@ -117,7 +117,7 @@ func mayChange(bound, id string, e *entry) error {
 		return notFound(id)
 	case bound != "" && e.Value.Account != bound:
 		return fault.New(fault.Forbidden, "",
-			"This template is everybody's: a token bound to an account can't change it")
+			"All accounts share this template, so a token bound to an account can't change it")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type Password struct {
 func (a *Access) LoginPerson(ctx context.Context, p Password, by Client, now time.Time) (cookie string,
 	grant *Grant, err error) {
 	if a.people == nil {
-		return "", nil, fault.New(fault.Unauthorized, "WrongLogin", "There are no persons; log in with a token")
+		return "", nil, fault.New(fault.Unauthorized, "WrongLogin", "There are no users. Sign in with a token")
 	}
 	from := source{network(by.Addr), true}
 	if wait := a.blockedFor(from, now); wait > 0 {

@@ -69,7 +69,7 @@ func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, n
 	}
 	if !done {
 		return api.TokenCreated{}, fault.New(fault.Conflict, "TokenChanged",
-			"The token was changed or deleted meanwhile; look at it, and repeat")
+			"The token was changed or deleted at the same time. Check it and try again")
 	}
 	a.tokens.Clear()
 	a.log.InfoContext(ctx, "token replaced", "token_id", id, "new_token_id", next.ID, "until", *old.Expires)
@@ -81,12 +81,12 @@ func rotatable(t api.TokenInfo, now time.Time) error {
 	switch {
 	case t.Refused != "":
 		return fault.New(fault.Conflict, "TokenRefused",
-			"The token does not work, so it is not replaced. %s", t.Refused)
+			"The token doesn't work, so it can't be replaced. %s", t.Refused)
 	case t.ReplacedBy != "":
-		return fault.New(fault.Conflict, "TokenReplaced", "The token was replaced already, by token %s",
+		return fault.New(fault.Conflict, "TokenReplaced", "The token was already replaced by token %s",
 			t.ReplacedBy)
 	case t.Expires != nil && !now.Before(*t.Expires):
-		return fault.New(fault.Conflict, "TokenExpired", "The token has expired; make a new one")
+		return fault.New(fault.Conflict, "TokenExpired", "The token has expired. Create a new one")
 	}
 	return nil
 }

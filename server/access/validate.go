@@ -25,7 +25,7 @@ func validate(req api.TokenRequest, now time.Time) error {
 	}
 	blank := func(r rune) bool { return r <= ' ' || r == 0x7f }
 	if len(req.Account) > 256 || strings.ContainsFunc(req.Account, blank) {
-		wrong.Add("account", "must be the id of an account")
+		wrong.Add("account", "must be an account ID")
 	}
 	for i, s := range req.Scopes {
 		switch {

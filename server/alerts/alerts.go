@@ -45,33 +45,34 @@ type remedy struct {
 
 // Remedies that alerts share. Problems of Redis can only be fixed on its machine.
 var (
-	fixRedis = remedy{"redis-is-away-full-or-forgetful", step("See the state of Redis", "doctor", "/status")}
-	seeRates = remedy{"bounces-and-complaints", step("See whose mail it is", "rates --by tag",
+	fixRedis = remedy{"redis-is-away-full-or-forgetful", step("Show the state of Redis", "doctor", "/status")}
+	seeRates = remedy{"bounces-and-complaints", step("Find the messages", "rates --by tag",
 		"/rates?by=tag&days=1")}
-	seeEndpoints = step("See the endpoints", "webhook list", "/webhooks")
+	seeEndpoints = step("Show the endpoints", "webhook list", "/webhooks")
 )
 
 // remedies are the remedies for all alerts.
 var remedies = map[string]remedy{
-	queueAge:    {"the-queue-grows", step("See the queue", "queue", "/outbox?state=waiting")},
+	queueAge:    {"the-queue-grows", step("Show the queue", "queue", "/outbox?state=waiting")},
 	queuePaused: {"the-queue-grows", resume("")},
 	mailFails: {"mail-fails",
-		step("See what failed", "outbox list --state failed", "/outbox?state=failed")},
-	accountTrouble: {"an-account-cant-log-in", step("See the accounts", "account list", "/accounts")},
-	outboxFull:     {"the-queue-grows", step("See what waits", "outbox list", "/outbox")},
+		step("Show failed messages", "outbox list --state failed", "/outbox?state=failed")},
+	accountTrouble: {"an-account-cant-log-in", step("Show the accounts", "account list", "/accounts")},
+	outboxFull:     {"the-queue-grows", step("Show waiting messages", "outbox list", "/outbox")},
 	redisMemory:    fixRedis,
 	redisEvicts:    fixRedis,
 	redisForgets:   fixRedis,
 	redisAway:      fixRedis,
-	relayAway:      {"a-relay-rests", step("See the relay", "gateway list", "/gateways")},
+	relayAway:      {"a-relay-rests", step("Show the relay", "gateway list", "/gateways")},
 	recordsRefused: {"records-are-refused", fixRedis.step},
 	bounceRate:     seeRates,
 	complaintRate:  seeRates,
-	auditBroken:    {"the-audit-log-was-tampered-with", step("See the audit log", "audit --verify", "/audit")},
-	campaignHeld:   {"a-campaign-is-held", step("See the campaigns", "campaign list", "/campaigns")},
+	auditBroken: {"the-audit-log-was-tampered-with", step("Show the audit log", "audit "+
+		"--verify", "/audit")},
+	campaignHeld:   {"a-campaign-is-held", step("Show the campaigns", "campaign list", "/campaigns")},
 	webhookFailing: {"a-webhook-endpoint-fails", seeEndpoints},
 	webhookOff:     {"a-webhook-endpoint-is-switched-off", seeEndpoints},
-	digestsLate:    {"digests-are-late", step("See the digests", "digest", "/digests")},
+	digestsLate:    {"digests-are-late", step("Show the digests", "digest", "/digests")},
 }
 
 // step returns something to do: a command of Postroom, and the path of a page.

@@ -96,13 +96,13 @@ func judgeAge(q Queue, counts []queue.Counts) finding {
 			oldest = max(oldest, c.Latency)
 		}
 	}
-	why := "Nothing is being worked on: does a process with role worker run, and has it room?"
+	why := "No job is being processed. Check that a process with role worker runs and has free workers."
 	if active > 0 {
-		why = "Workers are at it, and can't keep up, or what they talk to is slow: see postroom queue."
+		why = "Workers can't keep up, or the servers that they connect to are slow. Run postroom queue."
 	}
 	return finding{
 		alert: queueAge, queue: q.Name, wrong: oldest >= q.Age, value: oldest.Seconds(), threshold: q.Age.Seconds(),
-		text: fmt.Sprintf("The oldest of what is due in queue %s has waited for %s. %s", q.Name,
+		text: fmt.Sprintf("The oldest due job in queue %s has waited for %s. %s", q.Name,
 			oldest.Truncate(time.Second), why),
 	}
 }
@@ -118,7 +118,7 @@ func judgePause(name string, counts []queue.Counts, most time.Duration, now time
 	return finding{
 		alert: queuePaused, queue: name, wrong: longest >= most, value: longest.Seconds(),
 		threshold: most.Seconds(),
-		text: fmt.Sprintf("Queue %s has been paused for %s. If that is over: postroom queue resume %s.", name,
+		text: fmt.Sprintf("Queue %s has been paused for %s. To continue, run postroom queue resume %s.", name,
 			longest.Truncate(time.Second), name),
 	}
 }
@@ -189,10 +189,10 @@ func judgeRate(alert, gateway string, n, few, sent int, most float64) finding {
 	if gateway == "" {
 		through = "all relays"
 	}
-	f.text = fmt.Sprintf("Of %d recipients mailed through %s within a day, %d %s, %.2f %%. "+
-		"Providers stop senders who go on like this. "+
-		"See whose mail it is with postroom rates --by tag.", sent, through, n, map[string]string{
-		bounceRate: "have dead addresses", complaintRate: "complained"}[alert], 100*f.value)
+	f.text = fmt.Sprintf("In a day, %d of %d recipients of messages through %s %s, %.2f %%. "+
+		"Providers block senders with such a rate. "+
+		"Find the messages with postroom rates --by tag.", n, sent, through, map[string]string{
+		bounceRate: "had invalid addresses", complaintRate: "complained"}[alert], 100*f.value)
 	return f
 }
 
@@ -225,7 +225,7 @@ func judgeRelay(scope string, away, most time.Duration) finding {
 	}
 	return finding{
 		alert: relayAway, queue: scope, wrong: away >= most, value: away.Seconds(), threshold: most.Seconds(),
-		text: fmt.Sprintf("%s%s has not answered for %s. Its mail waits, or goes over another one. See what it says with %s%s.",
+		text: fmt.Sprintf("%s%s hasn't responded for %s. Its messages wait, or go through another relay. Test it with %s%s.",
 			name, id, away.Truncate(time.Second), verify, id),
 	}
 }
@@ -243,8 +243,8 @@ func judgeFailures(c api.Counters, most int, mostShare float64) finding {
 		most == 0 {
 		f.wrong, f.value, f.threshold = byShare, share, mostShare
 	}
-	f.text = fmt.Sprintf("%d messages failed for good within the last hour, %.0f %% of those that ended. See why with postroom outbox list --state failed, "+
-		"and send them again with postroom dead-letter replay.", c.FailedHour, 100*share)
+	f.text = fmt.Sprintf("%d messages failed permanently in the last hour, %.0f %% of the finished messages. Show the reasons with postroom outbox list --state failed, "+
+		"and replay them with postroom dead-letter replay.", c.FailedHour, 100*share)
 	return f
 }
 
@@ -252,19 +252,20 @@ func judgeLive(live, most int) finding {
 	return finding{
 		alert: outboxFull, wrong: float64(live) >= near*float64(most), value: float64(live),
 		threshold: near * float64(most),
-		text: fmt.Sprintf("The outbox holds %d messages that are not sent yet; from %d on new mail is refused (outbox.maxLive). "+
-			"See why they wait with postroom queue.", live, most),
+		text: fmt.Sprintf("The outbox holds %d unsent messages. From %d on, new messages are refused "+
+			"(outbox.maxLive). "+
+			"Run postroom queue to see why they wait.", live, most),
 	}
 }
 
 func judgeAccounts(ids []string) finding {
-	return some(accountTrouble, len(ids), "Mail of these accounts does not get through, because their login, token, "+
-		"certificate or sender is refused: %s. See why with postroom account list, and correct them.", first(ids))
+	return some(accountTrouble, len(ids), "Messages of these accounts aren't sent, because their login, "+
+		"token, certificate or sender is refused: %s. Show the reason with postroom account list, and correct the accounts.", first(ids))
 }
 
 func judgeCampaigns(held []string) finding {
-	return some(campaignHeld, len(held), "These campaigns stopped by themselves: %s. See why with postroom campaign "+
-		"show ID, and go on with postroom campaign resume ID, or cancel them.", first(held))
+	return some(campaignHeld, len(held), "Postroom held these campaigns: %s. Show the reason with postroom campaign "+
+		"show ID. Then resume them with postroom campaign resume ID, or cancel them.", first(held))
 }
 
 // askDigests judges how late digests are. The time of a pause that this process saw does not count: after it,
@@ -290,8 +291,8 @@ func (w *Watch) askDigests(ctx context.Context, now time.Time) ([]finding, error
 func judgeDigests(late, most time.Duration) finding {
 	return finding{
 		alert: digestsLate, wrong: late >= most, value: late.Seconds(), threshold: most.Seconds(),
-		text: fmt.Sprintf("The oldest digest that is due is %s late. Does a process with role worker run? If so, its "+
-			"log says why digests wait, or there are more of them than workers.digests can make.",
+		text: fmt.Sprintf("The oldest due digest is %s late. Check that a process with role worker runs. "+
+			"If it does, look in its log, or raise workers.digests.",
 			late.Truncate(time.Second)),
 	}
 }
@@ -316,9 +317,8 @@ func judgeOff(failing []webhooks.Failure) finding {
 			off = append(off, fmt.Sprintf("%s (%s)", f.Endpoint, f.Off))
 		}
 	}
-	return some(webhookOff, len(off), "Postroom switched these webhook endpoints off, and they get no events: %s. "+
-		"Correct the receiver, switch it on with postroom webhook edit ID --on, and send what it missed with "+
-		"postroom api replayEndpoint ID --since TIME --background.", first(off))
+	return some(webhookOff, len(off), "Postroom disabled these webhook endpoints, so they get no events: "+
+		"%s. Fix the receiver, enable it with postroom webhook edit ID --on, and replay the missed events with postroom api replayEndpoint ID --since TIME --background.", first(off))
 }
 
 // judgeWebhooks judges from the first to the last failed attempt: one event that an endpoint refused does not
@@ -337,8 +337,8 @@ func judgeWebhooks(failing []webhooks.Failure, most time.Duration) finding {
 	}
 	return finding{
 		alert: webhookFailing, wrong: len(ids) > 0, value: longest.Seconds(), threshold: most.Seconds(),
-		text: fmt.Sprintf("These webhook endpoints took no event for up to %s: %s. Their events wait, and are given up "+
-			"after webhooks.attempts. See the answers with postroom webhook deliveries ID.",
+		text: fmt.Sprintf("These webhook endpoints have failed for up to %s: %s. Postroom drops their "+
+			"events after webhooks.attempts. Show the responses with postroom webhook deliveries ID.",
 			longest.Truncate(time.Second), first(ids)),
 	}
 }

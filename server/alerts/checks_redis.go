@@ -25,9 +25,8 @@ func (w *Watch) askRecords(_ context.Context, now time.Time) ([]finding, error) 
 }
 
 func judgeRecords(names []string) finding {
-	return some(recordsRefused, len(names), "These records in Redis are refused, because they are not as Postroom "+
-		"wrote them, or the secret of this instance was changed: %s. The log says how. Find out who writes to Redis; "+
-		"enter secrets again, and delete tokens you did not make.", first(names))
+	return some(recordsRefused, len(names), "Postroom refuses these records in Redis, because someone "+
+		"else modified them or this instance's secret changed: %s. The log has the details. Find out who writes to Redis, enter the secrets again, and delete tokens that you didn't create.", first(names))
 }
 
 func (w *Watch) askMemory(ctx context.Context, _ time.Time) ([]finding, error) {
@@ -42,20 +41,20 @@ func (w *Watch) askMemory(ctx context.Context, _ time.Time) ([]finding, error) {
 }
 
 func judgeMemory(share, most float64) finding {
-	then := fmt.Sprintf("From %.0f %% on new mail is refused (redis.maxMemoryShare)", 100*most)
+	then := fmt.Sprintf("From %.0f %% on, new messages are refused (redis.maxMemoryShare)", 100*most)
 	if share >= most {
-		then = "New mail is refused (redis.maxMemoryShare)"
+		then = "New messages are refused (redis.maxMemoryShare)"
 	}
 	return finding{
 		alert: redisMemory, wrong: share >= near*most, value: share, threshold: near * most,
-		text: fmt.Sprintf("Redis uses %.0f %% of its maxmemory. %s. Raise maxmemory, or cancel what need not be sent.", 100*share, then),
+		text: fmt.Sprintf("Redis uses %.0f %% of its maxmemory. %s. Raise maxmemory, or cancel messages "+
+			"that you don't need to send.", 100*share, then),
 	}
 }
 
 func judgeEvicted(n int64) finding {
-	return some(redisEvicts, int(n), "Redis has thrown away %d keys for want of memory: mail may be lost. Set "+
-		"maxmemory-policy noeviction, compare what was submitted with what was sent, and end this alert with "+
-		"redis-cli config resetstat.", n)
+	return some(redisEvicts, int(n), "Redis has evicted %d keys because it ran out of memory, so messages "+
+		"may be lost. Set maxmemory-policy noeviction, compare submitted with sent messages, and clear this alert with redis-cli config resetstat.", n)
 }
 
 func judgeDurability(d redisdb.Durability) finding {
@@ -92,7 +91,8 @@ func judgeAudit(ok bool, problem string) finding {
 	if ok {
 		n = 0
 	}
-	return some(auditBroken, n, "The audit log was tampered with: %s. See all of it with postroom audit --verify.",
+	return some(auditBroken, n, "The audit log was tampered with: %s. Show all problems with postroom "+
+		"audit --verify.",
 		problem)
 }
 
@@ -100,10 +100,11 @@ func judgeAudit(ok bool, problem string) finding {
 // it may contain addresses.
 func awayState(answers bool, now time.Time) state {
 	now = now.UTC().Truncate(time.Millisecond)
-	text := "Redis does not answer: no mail is accepted or sent. Bring it back; see redis.url and the log."
+	text := "Redis doesn't respond, so Postroom accepts and sends nothing. Restart it, and check " +
+		"redis.url and the log."
 	if answers {
-		text = "Redis refuses to write: no mail is accepted or sent. Is its disk or its memory full, or is it a " +
-			"replica? The log has its words."
+		text = "Redis refuses to write, so Postroom accepts and sends nothing. Check whether its disk or memory is full, or whether it is a " +
+			"replica. The log has its error."
 	}
 	return some(redisAway, 1, "%s", text).state(now, now)
 }

@@ -189,16 +189,16 @@ func (o *Overview) say(f *api.OverviewFlow, now, last time.Time, paused []string
 		f.State, f.Sentence = api.FlowPaused, fmt.Sprintf("Sending is paused: %s.", waiting(due))
 	case waits >= o.late:
 		f.State = api.FlowLate
-		f.Sentence = fmt.Sprintf("Mail is late: %s, and the oldest of them has been due for %s.", waiting(due),
+		f.Sentence = fmt.Sprintf("Messages are late: %s, and the oldest has been due for %s.", waiting(due),
 			waits.Truncate(time.Second))
 	case !last.IsZero() && now.Sub(last) < recent:
 		f.State = api.FlowSending
-		f.Sentence = fmt.Sprintf("Mail flows: it was sent within the last 10 minutes, and %s.", waiting(due))
+		f.Sentence = fmt.Sprintf("Messages were sent in the last 10 minutes, and %s.", waiting(due))
 	case due > 0:
 		f.State = api.FlowIdle
-		f.Sentence = fmt.Sprintf("No mail was sent within the last 10 minutes, and %s.", waiting(due))
+		f.Sentence = fmt.Sprintf("No message was sent in the last 10 minutes, and %s.", waiting(due))
 	default:
-		f.State, f.Sentence = api.FlowIdle, "No mail was sent within the last 10 minutes, and none is due."
+		f.State, f.Sentence = api.FlowIdle, "No message was sent in the last 10 minutes, and none is due."
 	}
 	switch f.Delayed {
 	case 0:
@@ -212,11 +212,11 @@ func (o *Overview) say(f *api.OverviewFlow, now, last time.Time, paused []string
 func waiting(n int) string {
 	switch n {
 	case 0:
-		return "no message that is due waits"
+		return "no due message is waiting"
 	case 1:
-		return "1 message that is due waits"
+		return "1 due message is waiting"
 	}
-	return fmt.Sprintf("%d messages that are due wait", n)
+	return fmt.Sprintf("%d due messages are waiting", n)
 }
 
 // sayStuck replaces the state and its sentence if no relay of an account takes its mail. unsent are messages
@@ -237,9 +237,11 @@ func (o *Overview) sayStuck(
 		wait = "at least " + wait
 	}
 	if len(ids) == 1 {
-		f.Sentence = fmt.Sprintf("Mail of account %s is stuck: no relay takes it, and %s.", ids[0], wait)
+		f.Sentence = fmt.Sprintf("Messages of account %s are stuck: no relay accepts them, and "+
+			"%s.", ids[0], wait)
 	} else {
-		f.Sentence = fmt.Sprintf("Mail of these accounts is stuck: %s. No relay takes it, and %s.", first(ids), wait)
+		f.Sentence = fmt.Sprintf("Messages of these accounts are stuck: %s. No relay accepts them, and "+
+			"%s.", first(ids), wait)
 	}
 	if len(paused) > 0 {
 		f.Sentence += fmt.Sprintf(" Sending is paused, too (%s mail).", strings.Join(paused, " and "))

@@ -216,10 +216,10 @@ func TestMailIsStuckWhileNoRelayOfAnAccountTakesIt(t *testing.T) {
 			listed: map[api.State][]api.OutboxMessage{outbox.OnlyDelayed: {row.message, row.message}},
 			gateways: []api.GatewayInfo{{Gateway: api.Gateway{Gateway: "shop"}, State: "open"},
 				{Gateway: api.Gateway{Gateway: "news"}, State: "error"}, {Gateway: api.Gateway{Gateway: well}}}}
-		want := api.FlowSending + " Mail flows: it was sent within the last 10 minutes, and no message that is due " +
-			"waits. 2 messages are delayed."
+		want := api.FlowSending + " Messages were sent in the last 10 minutes, and no due message is waiting. " +
+			"2 messages are delayed."
 		if row.stuck {
-			want = "stuck Mail of account a is stuck: no relay takes it, and 2 messages wait."
+			want = "stuck Messages of account a are stuck: no relay accepts them, and 2 messages wait."
 		}
 		for _, of := range []string{"", "a"} {
 			if f := i.of(t, of, 1).Flow; f.State+" "+f.Sentence != want {

@@ -196,8 +196,8 @@ func TestARelayThatDoesNotAnswerSomebody(t *testing.T) {
 	}
 	both(time.Minute)
 	want := []api.Alert{{Alert: "relayAway", Queue: "gateway:main", Value: 120, Threshold: 120,
-		Since: start.Add(2 * time.Minute), Text: "Gateway main has not answered for 2m0s. Its mail waits, or goes over " +
-			"another one. See what it says with postroom gateway verify main."}}
+		Since: start.Add(2 * time.Minute), Text: "Gateway main hasn't responded for 2m0s. Its messages wait, or go through " +
+			"another relay. Test it with postroom gateway verify main."}}
 	if diff := cmp.Diff(want, other.alerts()); diff != "" {
 		t.Error(diff)
 	}
@@ -227,7 +227,7 @@ func TestAnAlertIsRaisedAndResolvedOnce(t *testing.T) {
 	b.counts.Latency = 6 * time.Minute
 	b.after(15 * time.Second)
 	raised := start.Add(15 * time.Second)
-	text := "The oldest of what is due in queue submit has waited for 6m0s. Nothing is being worked on: does a process with role worker run, and has it room?"
+	text := "The oldest due job in queue submit has waited for 6m0s. No job is being processed. Check that a process with role worker runs and has free workers."
 	want := told{event.AlertRaised, raised, event.Alert{Alert: "queueAge", Queue: "submit", Text: text,
 		Value: 360, Threshold: 300, Since: raised}}
 	if diff := cmp.Diff([]told{want}, b.events()); diff != "" {

@@ -189,7 +189,7 @@ func TestDidNotArrive(t *testing.T) {
 		}},
 		{"in doubt", func(t *testing.T, i *inquiry) {
 			id := i.submit("dot-close@example.net")
-			found := i.because("dot-close@example.net", "inDoubt", api.ArrivedUnknown, "It is not known whether",
+			found := i.because("dot-close@example.net", "inDoubt", api.ArrivedUnknown, "It is unknown whether",
 				"it will be sent again")
 			hold(t, found, "postroom outbox cancel "+id)
 		}},
@@ -259,7 +259,7 @@ func TestDidNotArrive(t *testing.T) {
 			_, err := api.AddSuppressions.Do(t.Context(), i.client, api.SuppressionRequest{
 				NewSuppression: api.NewSuppression{Email: "since@example.net"}})
 			i.must(err)
-			i.because("since@example.net", "suppressed", api.ArrivedNo, "somebody added it by hand")
+			i.because("since@example.net", "suppressed", api.ArrivedNo, "someone added it manually")
 		}},
 	}
 	for _, c := range cases {

@@ -25,7 +25,7 @@ func (e *Erasures) Run(ctx context.Context) error {
 	for {
 		worked, err := e.work(ctx)
 		if err != nil && ctx.Err() == nil {
-			e.log.WarnContext(ctx, "an erasure could not go on; it is tried again", "error", err)
+			e.log.WarnContext(ctx, "erasure failed; retrying", "error", err)
 		}
 		if n, err := e.DB.Client().ZCard(ctx, runningKey()).Result(); err == nil {
 			e.metrics.waiting.Set(float64(n))

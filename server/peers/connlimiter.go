@@ -244,7 +244,7 @@ func (c *ConnLimiter) note(old *Pass, ok bool, p *Pass, now time.Time) {
 	if c.closed++; now.Sub(c.logged) < quietFor {
 		return
 	}
-	c.limits.Logger.Warn("too many connections: those of clients that have proven nothing are closed", "setting",
+	c.limits.Logger.Warn("too many connections: closing unauthenticated clients", "setting",
 		c.limits.Setting, "closed", c.closed, "open", c.open, "last_network", from.String())
 	c.logged, c.closed = now, 0
 }

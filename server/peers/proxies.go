@@ -106,7 +106,7 @@ func (p *Proxies) notBelieved(c Client) {
 		where = 1
 	}
 	if p.told[where].CompareAndSwap(false, true) {
-		p.log.Warn("forwarded address not believed: the peer is no trusted proxy", "remote_addr", c.String(), "fix",
+		p.log.Warn("forwarded address ignored: untrusted proxy", "remote_addr", c.String(), "fix",
 			"if this is your proxy, set http.trustedProxies to its address; later requests are not logged")
 	}
 }

@@ -54,7 +54,8 @@ func (p *People) LoginExternal(ctx context.Context, x External, addr netip.Addr,
 		p.log.InfoContext(ctx, "person created at the first login", "person", name, "role", x.Role,
 			"issuer", x.Identity.Issuer)
 	}
-	return nil, fault.New(fault.Conflict, "PersonChanged", "The person %s is being changed by others; try again",
+	return nil, fault.New(fault.Conflict, "PersonChanged", "Other requests are changing the user %s. Try "+
+		"again",
 		x.Name)
 }
 
@@ -70,7 +71,7 @@ func (r *record) enter(x External, addr netip.Addr, from netip.Prefix, now time.
 		return forbidden(r.Name, "OtherLogin", "The person %s logs in at %s, not at %s", r.Name, id.Issuer, issuer)
 	case id.Subject != "" && id.Subject != x.Identity.Subject:
 		return forbidden(r.Name, "OtherUser",
-			"The person %s is another user of %s; if the account there was made anew, delete the person here",
+			"The user %s is linked to another account at %s. If the account there was created again, delete the user here",
 			r.Name, issuer)
 	}
 	r.Identity, r.Alias = &x.Identity, ""

@@ -45,7 +45,8 @@ func (p *People) NewLink(ctx context.Context, name string, now time.Time) (strin
 	case r == nil:
 		return "", time.Time{}, personNotFound()
 	case r.Identity != nil:
-		return "", time.Time{}, fault.New(fault.Conflict, "NoPassword", "%s logs in at %s, and has no password",
+		return "", time.Time{}, fault.New(fault.Conflict, "NoPassword", "%s signs in at %s and has no "+
+			"password",
 			r.Name, r.Identity.Issuer)
 	}
 	return p.putLink(ctx, Link{Name: r.Name, State: r.state()}, LinkTTL, now)
@@ -160,5 +161,5 @@ func (p *People) Use(ctx context.Context, secret, name, password string, now tim
 
 func noLink() error {
 	return fault.New(fault.NotFound, "LinkGone",
-		"This link was used already, has ended, or was replaced. Ask for another one")
+		"This link was already used, has expired or was replaced. Ask for a new one")
 }

@@ -103,7 +103,8 @@ func (p *People) limited(ctx context.Context, name string, r *record, from netip
 		return nil
 	}
 	f := fault.New(fault.Limited, "TooManyFailures",
-		"Too many failed logins with this name; log in from where you did before, or wait an hour")
+		"Too many failed sign-ins with this name. Sign in from an address that you used before, or wait "+
+			"an hour")
 	f.RetryAfter = time.Hour
 	return wrong(r, f)
 }

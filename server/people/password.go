@@ -64,12 +64,12 @@ func (h hasher) turn(ctx context.Context) (done func(), err error) {
 	case <-timeout.C:
 		return nil, busy()
 	case <-ctx.Done():
-		return nil, fault.Wrap(context.Cause(ctx), fault.Unavailable, "Busy", "The login was given up")
+		return nil, fault.Wrap(context.Cause(ctx), fault.Unavailable, "Busy", "The sign-in was cancelled")
 	}
 }
 
 func busy() error {
-	f := fault.New(fault.Unavailable, "Busy", "Too many people log in at this moment; try again")
+	f := fault.New(fault.Unavailable, "Busy", "Too many people are signing in right now. Try again")
 	f.RetryAfter = patience
 	return f
 }

@@ -123,7 +123,7 @@ func (p *People) change(ctx context.Context, name string, edit func(*record) err
 		case forged && edit == nil: // it can be deleted
 		case forged:
 			return nil, fault.Wrap(err, fault.Conflict, "PersonRefused",
-				"The record of %s was not written by Postroom; delete the person, and create it again", name)
+				"The record of %s was modified outside Postroom. Delete the user and create it again", name)
 		case err != nil:
 			return nil, err
 		case r == nil:
@@ -147,7 +147,8 @@ func (p *People) change(ctx context.Context, name string, edit func(*record) err
 			return r, nil
 		}
 	}
-	return nil, fault.New(fault.Conflict, "PersonChanged", "The person %s is being changed by others; try again",
+	return nil, fault.New(fault.Conflict, "PersonChanged", "Other requests are changing the user %s. Try "+
+		"again",
 		name)
 }
 
@@ -174,10 +175,11 @@ func (p *People) create(ctx context.Context, req api.PersonRequest, password str
 		if r.Identity != nil {
 			if other, _ := p.store.nameOf(ctx, *r.Identity); other != "" {
 				return api.PersonInfo{}, fault.New(fault.Conflict, "PersonExists",
-					"This user of %s is the person %s already", r.Identity.Issuer, other)
+					"This account at %s already belongs to the user %s", r.Identity.Issuer, other)
 			}
 		}
-		return api.PersonInfo{}, fault.New(fault.Conflict, "PersonExists", "There is a person %s already", r.Name)
+		return api.PersonInfo{}, fault.New(fault.Conflict, "PersonExists", "There is already a user "+
+			"%s", r.Name)
 	}
 	p.known.Clear()
 	return r.info(), nil

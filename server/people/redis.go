@@ -171,5 +171,5 @@ func (r *refused) Error() string {
 func (r *refused) Unwrap() error { return r.err }
 
 func personNotFound() error {
-	return fault.New(fault.NotFound, "PersonNotFound", "Person was not found")
+	return fault.New(fault.NotFound, "PersonNotFound", "User was not found")
 }

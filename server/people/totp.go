@@ -78,7 +78,7 @@ func (p *People) Enrol(ctx context.Context, name, password string, now time.Time
 	}
 	_, err := p.change(ctx, name, func(r *record) error {
 		if r.TOTP != "" {
-			return fault.New(fault.Conflict, "HasTOTP", "There is a second factor already; remove it first")
+			return fault.New(fault.Conflict, "HasTOTP", "There is already a second factor. Remove it first")
 		}
 		r.Pending, r.Updated = text, stamp(now)
 		return nil
@@ -112,11 +112,12 @@ func (p *People) Confirm(ctx context.Context, name, code string, now time.Time) 
 	codes, hashes := newCodes()
 	_, err := p.edit(ctx, name, now, func(r *record) error {
 		if r.Pending == "" {
-			return fault.New(fault.Conflict, "NoTOTP", "No second factor waits for its first code")
+			return fault.New(fault.Conflict, "NoTOTP", "There is no second factor to confirm")
 		}
 		step, ok := matchCode(r.Pending, strings.TrimSpace(code), r.Step, now)
 		if !ok {
-			return fault.InvalidField("code", "is not the code that the app shows; is the clock of its device right?")
+			return fault.InvalidField("code", "isn't the code that the app shows. Check the clock of its "+
+				"device")
 		}
 		r.TOTP, r.Step, r.Pending, r.Recovery = r.Pending, step, "", hashes
 		return nil
@@ -186,7 +187,7 @@ func (p *People) proven(ctx context.Context, name, password string) error {
 		return redisdb.Failed(err, "people: count the wrong passwords of a person")
 	}
 	if n >= maxCodes {
-		f := fault.New(fault.Limited, "TooManyFailures", "Too many wrong passwords; wait an hour")
+		f := fault.New(fault.Limited, "TooManyFailures", "Too many wrong passwords. Wait an hour")
 		f.RetryAfter = time.Hour
 		return f
 	}

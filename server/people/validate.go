@@ -24,13 +24,13 @@ var names = regexp.MustCompile(`^[a-z0-9][a-z0-9._+@-]{0,127}$`)
 func validate(req api.PersonRequest) error {
 	var wrong fault.Fields
 	if !names.MatchString(req.Person) {
-		wrong.Add("person", "must be 1 to 128 letters, digits or . _ - + @, and begin with a letter or digit")
+		wrong.Add("person", "must be 1 to 128 letters, digits or . _ - + @, and start with a letter or digit")
 	}
 	switch req.Role {
 	case api.RoleViewer, api.RoleOperator:
 	case api.RoleAdmin:
 		if len(req.Accounts) > 0 {
-			wrong.Add("accounts", "must be empty: an admin may see all accounts")
+			wrong.Add("accounts", "must be empty, because an admin may see all accounts")
 		}
 	default:
 		wrong.Add("role", "must be one of viewer, operator, admin")
@@ -41,7 +41,7 @@ func validate(req api.PersonRequest) error {
 	blank := func(r rune) bool { return r <= ' ' || r == 0x7f }
 	for i, a := range req.Accounts {
 		if a == "" || len(a) > 256 || strings.ContainsFunc(a, blank) {
-			wrong.Add(fmt.Sprintf("accounts[%d]", i), "must be the id of an account")
+			wrong.Add(fmt.Sprintf("accounts[%d]", i), "must be an account ID")
 		}
 	}
 	if id := req.Identity; id != nil {

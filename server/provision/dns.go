@@ -47,7 +47,7 @@ func (p *Provisioner) AccountDNS(ctx context.Context, id string, check bool) (ap
 	at := strings.LastIndexByte(info.Email, '@')
 	if z.domain, err = idna.Lookup.ToASCII(strings.ToLower(info.Email[at+1:])); err != nil {
 		return api.AccountDNS{}, fault.Wrap(err, fault.Unprocessable, "",
-			"The domain of %s is not a domain name: correct the address of the account", info.Email)
+			"The domain of %s isn't a domain name. Correct the account's address", info.Email)
 	}
 	if err = p.addRelays(ctx, z, info.Account); err != nil {
 		return api.AccountDNS{}, err
@@ -173,7 +173,7 @@ func (z *zone) add(ctx context.Context, key publicKey, senders []api.SenderInfo)
 	if key.name == "" {
 		z.answer.Records = append(z.answer.Records, api.DNSRecord{Purpose: "dkim", Type: "TXT",
 			Name: "SELECTOR._domainkey." + z.domain, Status: "unchecked",
-			Message: "Postroom has no key for this domain, so it does not sign; the provider of the relay may",
+			Message: "Postroom has no key for this domain, so it doesn't sign; the relay's provider may",
 			Advice: "publish what the provider gives you, or: postroom dkim generate --domain " + z.domain +
 				" --selector s1"})
 	} else {

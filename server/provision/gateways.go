@@ -35,7 +35,7 @@ func (p *Provisioner) DeleteGateway(ctx context.Context, id string) (api.Gateway
 	}
 	if len(users) > 0 {
 		return api.GatewayDeleted{}, fault.New(fault.Conflict, "GatewayInUse",
-			"Gateway %s is used by account %s; take it off their lists first",
+			"Gateway %s is used by account %s. Remove it from the accounts first",
 			id, strings.Join(users[:min(len(users), 10)], ", "))
 	}
 	if err := p.Gateways.Delete(ctx, id); err != nil {

@@ -28,8 +28,8 @@ func (p *Provisioner) SetWebhook(ctx context.Context, id string, req api.Gateway
 	}
 	h := api.GatewayWebhook{URL: p.Gateways.HookURL(target.Type, id), State: api.HookUnknown}
 	if h.URL == "" {
-		return h, fault.New(fault.Conflict, "ServiceURLMissing", "The provider has to know where to post; set "+
-			"serviceUrl, the public address of this Postroom, first")
+		return h, fault.New(fault.Conflict, "ServiceURLMissing", "The provider needs a URL to post to. "+
+			"Set serviceUrl, this Postroom's public URL, first")
 	}
 	hook, err := p.Gateways.Hook(ctx, id)
 	if err == nil && hook.Secret == "" && !req.Check { // the gateway is older than its secret
@@ -79,8 +79,8 @@ func (p *Provisioner) setWebhook(ctx context.Context, id string, t apisend.Targe
 func (p *Provisioner) target(ctx context.Context, id string) (apisend.Target, error) {
 	relay, err := p.Gateways.Resolve(ctx, id)
 	if err == nil && relay.API.Type == "" {
-		err = fault.New(fault.Conflict, "GatewayWithoutAPI", "Gateway %s has no API of a provider: "+
-			"webhooks and domains are those of gateways with one", id)
+		err = fault.New(fault.Conflict, "GatewayWithoutAPI", "Gateway %s doesn't use a provider's API. "+
+			"Only gateways with one have webhooks and domains", id)
 	}
 	return relay.API, err
 }

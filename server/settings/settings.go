@@ -151,7 +151,7 @@ func (s *Settings) put(ctx context.Context, req api.Settings) ([]string, error) 
 		}
 	}
 	return nil, fault.New(fault.Conflict, "SettingsChanged",
-		"The settings are being changed by others; try again")
+		"Other requests are changing the settings. Try again")
 }
 
 // stays returns an error if a request sends the headers of webhooks to another address without naming them.

@@ -88,7 +88,7 @@ func (f *faults) url(key, s string) {
 	case len(s) > 2048:
 		f.Add(key, "must not be longer than 2048 characters")
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		f.Add(key, "must be an http or https URL")
+		f.Add(key, "must be an HTTP or HTTPS URL")
 	case u.User != nil:
 		f.Add(key, "must not contain a user or password; for a webhook use webhooksCustomHeaders")
 	}
@@ -119,9 +119,9 @@ func (f *faults) headers(headers []api.CustomHeader) {
 		key := fmt.Sprintf("%s[%d]", nameCustomHeaders, i)
 		switch {
 		case !headerName.MatchString(h.Key):
-			f.Add(key+".key", "must be the name of a header")
+			f.Add(key+".key", "must be a header's name")
 		case slices.Contains(ownHeaders, strings.ToLower(h.Key)):
-			f.Add(key+".key", "is set by Postroom itself")
+			f.Add(key+".key", "can't be set, because Postroom sets it")
 		}
 		switch {
 		case len(h.Value) > 2048:

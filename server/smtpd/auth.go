@@ -181,7 +181,7 @@ func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 		return fault.New(fault.Forbidden, "", "Unauthorized scope")
 	case !grant.CanSee(l.account):
 		return fault.New(fault.Forbidden, "",
-			"Unauthorized account: the user name must be empty or the account of the token")
+			"Unauthorized account: the user name must be empty or the token's account")
 	}
 	return nil
 }

@@ -48,8 +48,8 @@ func TestRefusals(t *testing.T) {
 		{"no gateway can carry it", fault.New(fault.Unprocessable, "MessageNotCarried",
 			"No gateway of the account can carry the message"),
 			"550 5.5.0 No gateway of the account can carry the message"},
-		{"gateway", fault.New(fault.NotFound, "GatewayNotFound", "No gateway with id %q", "jörg"),
-			`550 5.5.4 No gateway with id "j\?rg"`},
+		{"gateway", fault.New(fault.NotFound, "GatewayNotFound", "There is no gateway with ID %q", "jörg"),
+			`550 5.5.4 There is no gateway with ID "j\?rg"`},
 		{"account deleted", fault.New(fault.NotFound, "AccountNotFound", "x"),
 			"550 5.7.1 The account you send as does not exist any more"},
 		{"limited", limited, "451 4.7.1 Slow down; try again in 90 seconds"},
@@ -101,7 +101,7 @@ func TestRepeatedMessageIsAnsweredWithTheFirstID(t *testing.T) {
 	c.begin()
 	c.say(mailText+".", "250 2.0.0 Ok: queued as Q7")
 	want := `
-# HELP postroom_smtpd_messages_total Messages handed in over SMTP by how they were answered.
+# HELP postroom_smtpd_messages_total Messages submitted over SMTP, by reply.
 # TYPE postroom_smtpd_messages_total counter
 postroom_smtpd_messages_total{result="broken_off"} 0
 postroom_smtpd_messages_total{result="deferred"} 0

@@ -160,7 +160,7 @@ func TestLoginWhileRedisIsAway(t *testing.T) {
 	w := setup(t, settings{access: rights})
 	c := w.connect()
 	c.say("EHLO x", "(?s)250.*")
-	c.say("AUTH PLAIN "+plain("acme", token), "454 4.7.0 The message store is not available; try again shortly")
+	c.say("AUTH PLAIN "+plain("acme", token), "454 4.7.0 Redis is unavailable. Try again shortly")
 }
 
 // TestLoginNeedsTLSFromElsewhere talks to an inlet from an address that is not loopback.

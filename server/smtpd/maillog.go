@@ -27,7 +27,7 @@ func (l maillog) handshake(ctx context.Context, remote netip.Addr, err error) {
 }
 
 func (l maillog) proxyRefused(ctx context.Context, remote netip.Addr, setting string) {
-	l.WarnContext(ctx, "connection closed: the peer is no trusted proxy, and sent a PROXY header",
+	l.WarnContext(ctx, "connection closed: PROXY header from an untrusted address",
 		"remote_addr", remote, "fix",
 		"if this is your proxy, set http.trustedProxies to its address, and "+setting+" to true")
 }
@@ -37,7 +37,8 @@ func (l maillog) loginRefused(ctx context.Context, remote netip.Addr, tls bool, 
 }
 
 func (l maillog) taken(ctx context.Context, s *session, answer api.SubmitAnswer, repeated bool) {
-	l.InfoContext(ctx, "message taken in", "message_id", answer.QueueID, "account", s.login.account, "token_id",
+	l.InfoContext(ctx, "message "+
+		"accepted", "message_id", answer.QueueID, "account", s.login.account, "token_id",
 		s.login.tokenID,
 		"remote_addr", s.remote, "tls", s.tls, "recipients", len(s.t.to), "bytes", len(
 			s.t.body.content), "repeated", repeated)
@@ -49,7 +50,7 @@ func (l maillog) refused(ctx context.Context, s *session, r reply, err error) {
 	if err != nil && (fault.Is(err, fault.Internal) || fault.Is(err, fault.Unavailable)) {
 		level, extra = slog.LevelError, slog.Any("error", err)
 	}
-	l.Log(ctx, level, "message not taken in", "account", s.login.account, "token_id", s.login.tokenID,
+	l.Log(ctx, level, "message refused", "account", s.login.account, "token_id", s.login.tokenID,
 		"remote_addr", s.remote,
 		"recipients", len(s.t.to), "smtp_code", r.code, extra)
 }

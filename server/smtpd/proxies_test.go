@@ -111,7 +111,7 @@ func TestClientBehindTheProxy(t *testing.T) {
 	}
 	w.stop()
 	text := log.String()
-	for _, want := range []string{`msg="message taken in" message_id=Q1 account=acme`,
+	for _, want := range []string{`msg="message accepted" message_id=Q1 account=acme`,
 		`msg="smtp login refused" remote_addr=203.0.113.10`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log has no %q", want)

@@ -36,9 +36,9 @@ var (
 	tlsFirst      = reply{code: 530, enhanced: "5.7.0", text: "Must issue a STARTTLS command first"}
 	badSequence   = reply{code: 503, enhanced: "5.5.1", text: "Bad sequence of commands"}
 	tooMuchAtOnce = reply{code: 452, enhanced: "4.3.1",
-		text: "Too much mail is coming in at once; try again shortly"}
+		text: "Too many messages are arriving; try again shortly"}
 	ambiguousEnd = reply{code: 550, enhanced: "5.6.0",
-		text: "Message refused: a line break other than CRLF stands beside a dot at the start of a line"}
+		text: "Message refused: a line break other than CRLF next to a dot at the start of a line"}
 )
 
 func tooLarge(limit int64) reply {

@@ -24,7 +24,7 @@ type report struct {
 
 // otherReport puts a recipient off to a further transaction.
 var otherReport = reply{code: 452, enhanced: "4.5.3",
-	text: "A recipient with other NOTIFY or ORCPT needs a transaction of its own; send to it in a further one"}
+	text: "A recipient with different NOTIFY or ORCPT needs its own transaction"}
 
 func (r *report) mailParam(p param) reply {
 	if p.name == "RET" {

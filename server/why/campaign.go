@@ -29,30 +29,32 @@ func (q *question) campaignFate(c api.PersonalCampaign) fate {
 		}
 		f = is("opened", api.ArrivedYes, "%s arrived: %s %s.", q.Address(), verb)
 	case c.State == "bounced":
-		f = is("bounced", api.ArrivedNo, "%s was taken by the relay, and came back%s.", quoted(c.Response))
+		f = is("bounced", api.ArrivedNo, "%s was accepted by the relay and then "+
+			"bounced%s.", quoted(c.Response))
 	case c.Delivered:
-		f = is("delivered", api.ArrivedYes, "%s was delivered: the server of %s took it; look into the spam "+
-			"folder there.", q.Address())
+		f = is("delivered", api.ArrivedYes, "%s was delivered: the server of %s accepted it. Look in the "+
+			"spam folder there.", q.Address())
 	case c.State == "sent":
-		f = is("sent", api.ArrivedUnknown, "%s was taken by the relay; nothing was reported since.")
+		f = is("sent", api.ArrivedUnknown, "%s was accepted by the relay. Nothing has been reported since.")
 	case c.State == "sending":
 		f = is("sending", api.ArrivedNotYet, "%s is being sent.")
 	case c.State == "deferred":
-		f = is("delayed", api.ArrivedNotYet, "%s has not gone out yet: an attempt failed, and it is tried again%s.",
+		f = is("delayed", api.ArrivedNotYet, "%s hasn't been sent yet: an attempt failed, and Postroom "+
+			"retries it%s.",
 			quoted(c.Response))
 	case c.State == "suppressed":
 		f = is("suppressed", api.ArrivedNo, "%s was not sent to %s: the address is suppressed.", q.Address())
 	case c.State == "unsubscribed":
-		f = is("unsubscribed", api.ArrivedNo, "%s was not sent: %s had left the list before.", q.Address())
+		f = is("unsubscribed", api.ArrivedNo, "%s was not sent, because %s had unsubscribed before.", q.Address())
 	case c.State == "inDoubt":
-		f = is("inDoubt", api.ArrivedUnknown, "%s is in doubt: it is not known whether %s has it, because it may have been taken by "+
-			"the relay when the connection or the process ended.", q.Address())
+		f = is("inDoubt", api.ArrivedUnknown, "%s is in doubt: the relay may have accepted it for %s when "+
+			"the connection or the process ended.", q.Address())
 		f.Do = append(f.Do, q.step("Count it as sent", recipients+"?state=inDoubt", "campaign settle", c.Campaign,
 			q.Address()))
 	case c.State == "cancelled":
 		f = is("cancelled", api.ArrivedNo, "%s was cancelled before it was sent to %s.", q.Address())
 	default:
-		f = is("refused", api.ArrivedNo, "%s failed, and no attempt will follow%s.", quoted(c.Response))
+		f = is("refused", api.ArrivedNo, "%s failed permanently%s.", quoted(c.Response))
 	}
 	switch f.Kind {
 	case "bounced", "delayed", "refused":

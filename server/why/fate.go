@@ -43,7 +43,7 @@ func (q *question) decided(m api.WhyMessage) fate {
 		f := fate{finding("cancelled", m.Ended, "%s was cancelled before it was sent%s.", about(m),
 			because(m.Reason)), api.ArrivedNo}
 		if m.Recipient.Status == "replaced" {
-			f.Text = about(m) + " failed, and was then sent to another address in place of " + q.Address() + "."
+			f.Text = about(m) + " failed, and was then sent to another address instead of " + q.Address() + "."
 		}
 		return f
 	}
@@ -73,19 +73,21 @@ func (q *question) sent(m api.WhyMessage) fate {
 	}
 	if e := last(event.MessageBounce); e != nil {
 		f := fate{finding("bounced", &e.Date,
-			"%s was taken by the relay, and came back on %s: the server of %s refused it%s.", about(m), on(e.Date),
+			"%s was accepted by the relay and bounced on %s: the server of %s refused "+
+				"it%s.", about(m), on(e.Date),
 			q.Address(), quoted(bounceWords(e))), api.ArrivedNo}
 		f.Explanation = meaningOf(e)
 		return f
 	}
 	if e := last(event.MessageDelivered); e != nil {
 		return fate{finding("delivered", &e.Date,
-			"%s was delivered on %s: the server of %s took it; look into the spam folder there.", about(m),
+			"%s was delivered on %s: the server of %s accepted it. Look in the spam folder there.", about(m),
 			on(e.Date), q.Address()), api.ArrivedYes}
 	}
 	if e := last(event.MessageDeferred); e != nil {
 		f := fate{finding("deferred", &e.Date,
-			"%s was taken by the relay, which said on %s that it still tries to deliver it%s.", about(m),
+			"%s was accepted by the relay, which reported on %s that it is still trying to deliver "+
+				"it%s.", about(m),
 			on(e.Date), quoted(bounceWords(e))), api.ArrivedNotYet}
 		f.Explanation = meaningOf(e)
 		return f
@@ -94,7 +96,8 @@ func (q *question) sent(m api.WhyMessage) fate {
 	if e := last(event.MessageSent); e != nil {
 		at, reply = &e.Date, cmp.Or(reply, e.Response)
 	}
-	return fate{finding("sent", at, "%s was taken by the relay%s%s; nothing was reported since.", about(m),
+	return fate{finding("sent", at, "%s was accepted by the relay%s%s. Nothing has been reported "+
+		"since.", about(m),
 		onSome(at), quoted(reply)), api.ArrivedUnknown}
 }
 
@@ -118,7 +121,7 @@ func (q *question) failed(m api.WhyMessage) fate {
 	var f fate
 	attempt := lastAttempt(m)
 	if m.InDoubt > 0 && (attempt == nil || attempt.InDoubt) {
-		f = q.doubtful(m, "it is not sent again by itself")
+		f = q.doubtful(m, "Postroom doesn't send it again automatically")
 	} else {
 		who, said, at := "it could not be sent", cmp.Or(m.Recipient.Response, m.Reason), m.Ended
 		if attempt != nil && attempt.Code != 0 {
@@ -129,7 +132,7 @@ func (q *question) failed(m api.WhyMessage) fate {
 		} else if said == "" && m.Error != nil {
 			said = m.Error.Message
 		}
-		f = fate{finding("refused", at, "%s failed%s: %s%s, and no attempt will follow.", about(m), onSome(at), who,
+		f = fate{finding("refused", at, "%s failed permanently%s: %s%s.", about(m), onSome(at), who,
 			quoted(said)), api.ArrivedNo}
 		f.Explanation = meaning(refusal(m, said))
 	}
@@ -167,8 +170,10 @@ func (q *question) doubtful(m api.WhyMessage, then string) fate {
 	if a := lastAttempt(m); a != nil {
 		at = &a.Start
 	}
-	return fate{finding("inDoubt", at, "It is not known whether %s has %s: the connection to the relay ended%s "+
-		"after the whole message, before the reply; %s.", q.Address(), strings.ToLower(about(m)[:1])+about(m)[1:],
+	return fate{finding("inDoubt", at, "It is unknown whether %s received %s: the connection to the relay "+
+		"ended%s "+
+		"after the whole message and before the reply; "+
+		"%s.", q.Address(), strings.ToLower(about(m)[:1])+about(m)[1:],
 		onSome(at), then), api.ArrivedUnknown}
 }
 
@@ -193,17 +198,17 @@ func (q *question) live(m api.WhyMessage) fate {
 	account, held := q.held[m.Account]
 	switch waited := !m.Created.IsZero() && m.Made > 0; {
 	case m.Status == api.StatusSending:
-		return do(finding("sending", nil, "%s is being sent at this moment.", about(m)))
+		return do(finding("sending", nil, "%s is being sent right now.", about(m)))
 	case m.InDoubt > 0 && lastAttempt(m) != nil && lastAttempt(m).InDoubt:
 		f := q.doubtful(m, "it will be sent again"+strings.TrimPrefix(next, "; the next attempt is"))
 		f.Do = append(f.Do, cancel)
 		return f
 	case strings.HasPrefix(m.Reason, heldReason) || held && m.State != api.Paused:
 		why := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(m.Reason, heldReason), ": "), account.LastError)
-		f := finding("held", m.Next, "%s waits because its account %s is held%s; it is sent once the relay "+
-			"takes mail of the account again.", about(m), m.Account, quoted(why))
+		f := finding("held", m.Next, "%s waits because its account %s is held%s. It is sent when the "+
+			"relay accepts the account's messages again.", about(m), m.Account, quoted(why))
 		f.Explanation = meaning(replies.Reply{Text: why})
-		return do(f, q.step("Try the login of the account", "/accounts", "account verify", m.Account))
+		return do(f, q.step("Test the account's login", "/accounts", "account verify", m.Account))
 	case m.State == api.Paused:
 		return do(finding("paused", nil, "%s waits because the queue %s is paused.", about(m), laneQueue(m.Lane)),
 			q.resume(laneQueue(m.Lane))...)
@@ -253,11 +258,12 @@ func (q *question) told(m api.WhyMessage) *api.WhyFinding {
 			where = "the webhook endpoint " + d.Endpoint
 		}
 		f := finding("webhookLost", &d.Created,
-			"The application was not told that %s: the %s for %s failed%s after %s.", becomes(d.Event), d.Event, where,
+			"The application wasn't notified that %s: the %s for %s failed%s after %s.", becomes(d.Event), d.Event, where,
 			quoted(said), plural(d.Attempts, "attempt"))
 		if d.Status == "pending" {
 			f = finding("webhookWaits", &d.Created,
-				"The application does not know yet that %s: the %s for %s failed%s so far, and is tried again.",
+				"The application hasn't been notified yet that %s: the %s for %s failed%s so far, and "+
+					"Postroom retries it.",
 				becomes(d.Event), d.Event, where, quoted(said))
 		}
 		f.QueueID, f.Account = m.QueueID, m.Account

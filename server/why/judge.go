@@ -112,23 +112,26 @@ func (q *question) nothing(stops []api.WhyFinding) []fate {
 	switch kept := keptFor(q.keeps); {
 	case q.blind:
 		last.WhyFinding = finding("unasked", nil,
-			"It is not known whether anything was submitted for %s: the email log could not be asked.", q.Address())
+			"It is unknown whether anything was submitted for %s, because the email log is "+
+				"unavailable.", q.Address())
 		last.arrived = api.ArrivedUnknown
 		return []fate{last}
 	case q.others:
-		last.WhyFinding = finding("notTo", nil, "The message %s is not to %s, but to others.", q.named, q.Address())
+		last.WhyFinding = finding("notTo", nil, "The message %s went to others, not to "+
+			"%s.", q.named, q.Address())
 		last.QueueID = q.named
 		last.Do = append(last.Do, q.step("Show the message", "/messages/"+escaped(q.named), "log show", q.named))
 		return []fate{last}
 	case q.named != "":
 		last.WhyFinding = finding("neverSubmitted", nil,
-			"Postroom knows of no message %s to %s: it was never submitted here, or is no longer in the email log%s.",
+			"Postroom has no message %s to %s. It was never submitted here, or is no longer in the email "+
+				"log%s.",
 			clip(q.named, 80), q.Address(), kept)
 		found = slices.DeleteFunc(found, func(f fate) bool { return f.Kind != "erased" }) // it erased the message
 		return append(found, last)
 	default:
 		last.WhyFinding = finding("neverSubmitted", nil,
-			"Nothing was submitted to %s that Postroom still knows of%s: ask the application.", q.Address(), kept)
+			"Postroom has no message to %s%s. Check the application.", q.Address(), kept)
 	}
 	last.Do = append(last.Do, q.step("Search for it", "/search?q="+query("to:"+q.Address()), "search",
 		"to:"+q.Address()))

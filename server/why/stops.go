@@ -39,8 +39,8 @@ func (q *question) suppressed() (found []api.WhyFinding) {
 			flags = append(flags, "--list", s.List)
 		}
 		if s.Reason == "erased" {
-			f := finding("erased", &s.Created, "%s was erased on %s: what Postroom knew of mail before that is gone, "+
-				"and %s is stopped by a suppression of %s.", q.Address(), on(s.Created), what, scope)
+			f := finding("erased", &s.Created, "%s was erased on %s. Postroom has no data about earlier "+
+				"messages, and %s is stopped by a suppression of %s.", q.Address(), on(s.Created), what, scope)
 			f.Account = s.Account
 			found = append(found, f)
 			continue
@@ -60,24 +60,25 @@ func (q *question) suppressed() (found []api.WhyFinding) {
 func meant(reason string) string {
 	return cmp.Or(map[string]string{
 		"unsubscribe": "it unsubscribed",
-		"hard_bounce": "mail to it came back for good",
-		"spam_report": "it reported mail as spam",
-		"manual":      "somebody added it by hand",
+		"hard_bounce": "messages to it bounced permanently",
+		"spam_report": "it reported a message as spam",
+		"manual":      "someone added it manually",
 	}[reason], reason)
 }
 
 // waits are the accounts and queues whose mail waits.
 func (q *question) waits() (found []api.WhyFinding) {
 	for _, id := range slices.Sorted(maps.Keys(q.held)) {
-		f := finding("held", q.held[id].LastErrorAt, "All mail of the account %s waits: the account is held%s.", id,
+		f := finding("held", q.held[id].LastErrorAt, "All messages of the account %s wait, because the "+
+			"account is held%s.", id,
 			quoted(q.held[id].LastError))
 		f.Account = id
-		f.Do = append(f.Do, q.step("Try the login of the account", "/accounts", "account verify", id))
+		f.Do = append(f.Do, q.step("Test the account's login", "/accounts", "account verify", id))
 		found = append(found, f)
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.paused)) {
 		what := map[string]string{"submit": "transactional mail", "bulk": "bulk mail",
-			"digests": "digests", "notify": "webhooks, so that applications hear nothing"}[name]
+			"digests": "digests", "notify": "webhooks, so that applications aren't notified"}[name]
 		f := finding("paused", nil, "The queue %s is paused, which holds back %s.", name, what)
 		f.Do = append(f.Do, q.resume(name)...)
 		found = append(found, f)
@@ -96,12 +97,13 @@ func (q *question) left() (found []api.WhyFinding) {
 			var f api.WhyFinding
 			switch {
 			case list.State == "left" && !stopped:
-				f = finding("unsubscribed", &list.Since, "%s left the list %s of the account %s on %s: its campaigns "+
-					"are not mailed there.", q.Address(), list.ListID, s.Account, on(list.Since))
+				f = finding("unsubscribed", &list.Since, "%s unsubscribed from the list %s of the account %s on %s and doesn't get its "+
+					"campaigns.", q.Address(), list.ListID, s.Account, on(list.Since))
 			case list.State == "pending":
-				f = finding("unconfirmed", &list.Since, "%s has not confirmed the list %s of the account %s, asked on "+
-					"%s: its campaigns are not mailed there yet.", q.Address(), list.ListID, s.Account, on(list.Since))
-				f.Do = append(f.Do, q.step("Ask again", page, "api askAgain", q.Address(), list.ListID,
+				f = finding("unconfirmed", &list.Since, "%s hasn't confirmed the subscription to the list %s of the account %s, requested on "+
+					"%s, and doesn't get its campaigns yet.", q.Address(), list.ListID, s.Account, on(list.Since))
+				f.Do = append(f.Do, q.step("Resend the confirmation", page, "api "+
+					"askAgain", q.Address(), list.ListID,
 					"--account", s.Account))
 			default:
 				continue
@@ -120,16 +122,17 @@ func (q *question) digests() (found []api.WhyFinding) {
 	for _, r := range q.Digests {
 		add := func(f api.WhyFinding, steps ...api.WhyStep) {
 			f.Account = r.Account
-			f.Do = append(steps, q.step("Show the reader", "", "api getDigestRecipient", r.Recipient, "--account",
+			f.Do = append(steps, q.step("Show the recipient", "", "api "+
+				"getDigestRecipient", r.Recipient, "--account",
 				r.Account))
 			found = append(found, f)
 		}
-		who := "the reader " + r.Recipient + " of the account " + r.Account
+		who := "the recipient " + r.Recipient + " of the account " + r.Account
 		if len(r.Runs) > 0 && (r.Runs[0].State == "failed" || r.Runs[0].State == "skipped") {
 			run := r.Runs[0]
 			steps := []api.WhyStep{q.step("Show the run", "", "digest run", run.Run)}
 			if run.State == "failed" {
-				steps = append(steps, q.step("Try it again", "", "digest retry", run.Run))
+				steps = append(steps, q.step("Retry it", "", "digest retry", run.Run))
 			}
 			add(finding("digestFailed", run.Ended, "The last digest of %s, of %s, was %s%s.", who, run.Period,
 				run.State, because(run.Reason)), steps...)
@@ -146,7 +149,7 @@ func (q *question) digests() (found []api.WhyFinding) {
 		case len(r.Next) > 0:
 			add(finding("digestWaiting", &r.Next[0].At, "%s for %s until the next digest on %s (%s).",
 				notifications(waiting), who, on(r.Next[0].At), r.Next[0].Words),
-				q.step("Mail it now", "", "api sendDigest", r.Recipient, "--account", r.Account))
+				q.step("Send it now", "", "api sendDigest", r.Recipient, "--account", r.Account))
 		default:
 			add(finding("digestWaiting", nil, "%s for %s.", notifications(waiting), who))
 		}
@@ -156,9 +159,9 @@ func (q *question) digests() (found []api.WhyFinding) {
 			}
 			what := "notifications of the category " + category + " are off"
 			if category == "*" {
-				what = "all notifications without a preference of their own are off"
+				what = "all notifications without their own preference are off"
 			}
-			add(finding("digestOff", &r.Updated, "For %s %s: they are not mailed.", who, what))
+			add(finding("digestOff", &r.Updated, "For %s, %s, so they aren't sent.", who, what))
 		}
 	}
 	return found

@@ -157,9 +157,9 @@ func words(err error) string {
 		return e.Message
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "It did not answer in time"
+		return "It didn't respond in time"
 	}
-	return "It could not be asked; the log of Postroom has more at the level debug"
+	return "It is unavailable. Postroom's log has more at level debug"
 }
 
 // keep puts the data about the address into the answer.

@@ -27,7 +27,7 @@ const mostPages = 20
 func (c *Client) Domains(ctx context.Context, t apisend.Target) ([]api.GatewayDomain, error) {
 	list := domainsOf[t.Type]
 	if list == nil {
-		return nil, fmt.Errorf("%w: an endpoint of your own has no list of domains", ErrLacking)
+		return nil, fmt.Errorf("%w: your own endpoint has no list of domains", ErrLacking)
 	}
 	return list(c, ctx, t)
 }

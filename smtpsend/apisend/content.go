@@ -58,7 +58,7 @@ func takeApart(raw []byte) (content, error) {
 		err = c.takeParts(tree)
 	}
 	if err != nil {
-		return content{}, fmt.Errorf("can't be taken apart: %w", err)
+		return content{}, fmt.Errorf("can't be parsed: %w", err)
 	}
 	return c, nil
 }

@@ -72,7 +72,7 @@ func resendLacks(_ Target, m *mail) string {
 	case c.subject == "":
 		return "no subject"
 	case slices.ContainsFunc(slices.Concat(c.inline, c.files), file.misnamed):
-		return "a file whose type is not that of its name" // it would drop the message without a word
+		return "a file whose type doesn't match its name" // it would drop the message without a word
 	}
 	return ""
 }

@@ -43,7 +43,7 @@ func TestGatewayDiesAtNight(t *testing.T) {
 	v.enter(a.Token())
 	v.open("/")
 	v.sees("Gateway main has not answered",
-		"Mail of account shop is stuck: no relay takes it, and 20 messages wait.")
+		"Messages of account shop are stuck: no relay accepts them, and 20 messages wait.")
 	v.seesNot("Mail flows")
 	clicks := 0
 	click := func(selector string) {

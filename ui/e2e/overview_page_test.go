@@ -33,7 +33,7 @@ func TestOverviewInABrowser(t *testing.T) {
 	v.open("/")
 	v.do(chromedp.SendKeys(chromedp.CSS("#token"), a.Token()))
 	v.click(".login button")
-	v.sees("No mail was sent within the last 10 minutes, and none is due.")
+	v.sees("No message was sent in the last 10 minutes, and none is due.")
 
 	send("ada@example.net")
 	send("rcpt-550@example.net")
@@ -49,7 +49,7 @@ func TestOverviewInABrowser(t *testing.T) {
 	v.open("/log")
 	v.sees(" alerts") // the Redis of tests keeps nothing, which is an alert too
 	v.click("#alerts")
-	v.sees("1 messages failed for good within the last hour", "See what failed")
+	v.sees("1 messages failed permanently in the last hour", "Show failed messages")
 	for _, theme := range []string{"light", "dark"} {
 		if _, err := chromedp.Call(v.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}); err != nil {

@@ -62,7 +62,7 @@ func New(db *redisdb.DB, o Options) (*Archive, error) {
 	}
 	if o.URL != "" {
 		if u, err := url.Parse(o.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, errors.New("archive: the address that takes events (archive.url) is no http or https URL")
+			return nil, errors.New("archive: archive.url isn't an HTTP or HTTPS URL")
 		}
 	}
 	if err := os.MkdirAll(o.Dir, 0o750); err != nil {

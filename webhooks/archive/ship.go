@@ -127,7 +127,7 @@ func ignoreMissing(err error) error {
 func (a *Archive) post(ctx context.Context, lines []byte) (refused, _ error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.opts.URL, bytes.NewReader(lines))
 	if err != nil {
-		return nil, fmt.Errorf("send events: the address of the archive (archive.url) is none")
+		return nil, fmt.Errorf("send events: archive.url isn't a valid URL")
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	resp, err := a.opts.Client.Do(req)

@@ -101,7 +101,7 @@ func (s *Store) open() error {
 			s.sweep()
 			return nil
 		}
-		s.log.Error("the search index can't be read: it is set aside, and made anew from the email log", "dir",
+		s.log.Error("search index unreadable: set aside, and rebuilt from the email log", "dir",
 			s.dir, "error", err)
 		s.setAside(strings.TrimSpace(string(name)))
 	}

@@ -125,7 +125,7 @@ func (s *Store) away(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return fault.Wrap(err, fault.Unavailable, "SearchFailed",
-		"The search cluster does not answer; try again shortly")
+		"The search cluster doesn't respond. Try again shortly")
 }
 
 // refused returns the error of an error response.
@@ -141,7 +141,7 @@ func refused(status int, answer []byte, wait time.Duration) error {
 		return why
 	}
 	f := fault.Wrap(why, fault.Unavailable, "SearchFailed",
-		"The search cluster has too much to do, or does not work; try again shortly")
+		"The search cluster is overloaded or not working. Try again shortly")
 	f.RetryAfter = wait
 	return f
 }

@@ -166,11 +166,12 @@ func (s *Store) judge(d done, wait time.Duration) error {
 	case d.Status == http.StatusNotFound && d.Index == s.building(): // swapped or dropped just now
 		return nil
 	case d.Status == http.StatusBadRequest:
-		s.log.Error("the search cluster refuses a document for good; it is left out", "message_id", d.ID, "error",
+		s.log.Error("document left out: the search cluster refused it "+
+			"permanently", "message_id", d.ID, "error",
 			reason(d))
 		return nil
 	}
-	f := fault.New(fault.Unavailable, "SearchFailed", "The search cluster did not take all documents: %d %s",
+	f := fault.New(fault.Unavailable, "SearchFailed", "The search cluster didn't accept all documents: %d %s",
 		d.Status, reason(d))
 	f.RetryAfter = wait
 	return f

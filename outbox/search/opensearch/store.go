@@ -184,7 +184,7 @@ func (s *Store) nameOf(ctx context.Context, index string) (string, error) {
 	}
 	name := found[index].Mappings.Meta.Name
 	if name == "" || !strings.HasPrefix(index, s.alias+".v") {
-		return "", fmt.Errorf("the alias %s belongs to %s, which is no search index of Postroom; choose another name (documents.index)", s.alias, index)
+		return "", fmt.Errorf("the alias %s belongs to %s, which isn't a search index of Postroom; choose another name (documents.index)", s.alias, index)
 	}
 	return name, nil
 }

@@ -80,7 +80,7 @@ func inWords(field Field) func(*parser, value) (Node, error) {
 		words := Texts(v.text)
 		switch {
 		case len(words) == 0:
-			return nil, p.wrong(v.at, "there is no letter or digit to look for")
+			return nil, p.wrong(v.at, "there is no letter or digit to search for")
 		case v.prefix:
 			return beginningIn(field, words), nil
 		}
@@ -126,7 +126,8 @@ func (p *parser) moment(v value) (time.Time, error) {
 		}
 	}
 	return time.Time{}, p.wrong(v.at,
-		"a time is a date such as 2030-01-31, a time such as 2030-01-31T15:04, or how long ago: 7d, 24h, 30m")
+		"a time is a date such as 2030-01-31, a time such as 2030-01-31T15:04, or an age such as 7d, 24h "+
+			"or 30m")
 }
 
 // longAgo is the maximum of relative times: a hundred years.

@@ -55,7 +55,7 @@ func Parse(text string, now time.Time) (Node, error) {
 		return nil, err
 	}
 	if !p.done() { // only a parenthesis ends a query early
-		return nil, p.wrong(p.at, "this parenthesis closes nothing; put it into quotes to look for it")
+		return nil, p.wrong(p.at, "this parenthesis closes nothing; put it into quotes to search for it")
 	}
 	return n, nil
 }
@@ -124,14 +124,14 @@ func (p *parser) and() (Node, error) {
 		p.space()
 		if p.done() || p.peek() == ')' || p.ahead("OR") {
 			if n == 0 {
-				return nil, p.wrong(p.at, "something to look for is missing here")
+				return nil, p.wrong(p.at, "a search term is missing here")
 			}
 			return all, nil
 		}
 		if start := p.at; p.word("AND") {
 			if p.space(); n == 0 || p.done() || p.peek() == ')' || p.ahead("OR") || p.ahead("AND") {
 				return nil, p.wrong(start,
-					"AND stands between two things to look for; put it into quotes to look for the word")
+					"AND must be between two search terms; put it into quotes to search for the word")
 			}
 		}
 		part, err := p.unary()
@@ -155,10 +155,10 @@ func (p *parser) unary() (Node, error) {
 			p.space()
 		} else if p.at++; unicode.IsSpace(p.peek()) {
 			return nil, p.wrong(start,
-				"a - stands right before what is not wanted; put it into quotes, or leave it out")
+				"a - must be directly before the term to exclude; put it into quotes, or leave it out")
 		}
 		if p.done() || p.peek() == ')' {
-			return nil, p.wrong(start, "what is not wanted is missing after this")
+			return nil, p.wrong(start, "the term to exclude is missing after this")
 		}
 		part, err := p.unary()
 		if err != nil {

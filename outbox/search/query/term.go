@@ -31,18 +31,18 @@ func (p *parser) term() (Node, error) {
 	meaning, ok := fields[name]
 	if !ok {
 		return nil, p.wrong(start,
-			"there is no field %s; there are %s. Put it into quotes to look for it as it stands", name, fieldNames())
+			"there is no field %s. Use one of %s, or put the text into quotes to search for it literally", name, fieldNames())
 	}
 	v, err := p.value()
 	if err != nil {
 		return nil, err
 	}
 	if v.text == "" {
-		return nil, p.wrong(start, "what to look for is missing after %s:", name)
+		return nil, p.wrong(start, "the search term is missing after %s:", name)
 	}
 	n, err := meaning(p, v)
 	if found, ok := n.(Term); ok && found.Value == "" { // to:<>, or only accents
-		return nil, p.wrong(v.at, "there is nothing in this to look for")
+		return nil, p.wrong(v.at, "this contains nothing to search for")
 	}
 	if found, ok := n.(Prefix); ok && letters(found.Value) < MinPrefix {
 		return nil, p.wrong(v.at, "a prefix has at least %d letters or digits before its *", MinPrefix)
@@ -81,7 +81,7 @@ func (p *parser) value() (value, error) {
 		}
 	}
 	if strings.Contains(v.text, "*") {
-		return v, p.wrong(v.at, "a * stands at the end of a word only")
+		return v, p.wrong(v.at, "a * is possible only at the end of a word")
 	}
 	return v, nil
 }
@@ -112,7 +112,7 @@ func letters(text string) int {
 func (p *parser) anywhere(v value) (Node, error) {
 	words := Texts(v.text)
 	if len(words) == 0 {
-		return nil, p.wrong(v.at, "there is no letter or digit to look for")
+		return nil, p.wrong(v.at, "there is no letter or digit to search for")
 	}
 	if v.prefix {
 		return p.beginning(v, words), nil

@@ -32,7 +32,7 @@ func Conform(t *testing.T, open func(t *testing.T) search.Store) {
 		"forgets what is old":           forgets,
 		"deletes by id":                 deletes,
 		"walks over all":                walks,
-		"is built anew":                 rebuilds,
+		"is rebuilt":                    rebuilds,
 		"a build that is given up":      dropped,
 		"a build is begun again":        begunAgain,
 		"many documents, many segments": many,
@@ -300,7 +300,7 @@ func accounts(t *testing.T, x search.Store) {
 			}
 			for _, c := range found.Facets[query.Account] {
 				if c.Value != account || c.Count != len(want) {
-					t.Errorf("%s is told of %+v", account, c)
+					t.Errorf("%s sees %+v", account, c)
 				}
 			}
 		}

@@ -124,7 +124,7 @@ func Parse(s Source, o Options) (*Template, error) {
 
 // Faults returns the error for a template with these invalid fields.
 func Faults(fields fault.Fields) error {
-	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults",
+	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has errors",
 		Fields: fields}
 }
 

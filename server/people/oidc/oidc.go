@@ -96,10 +96,10 @@ func (i *Issuer) Finish(ctx context.Context, secret string, back url.Values) (pe
 	state := back.Get("state")
 	if len(secret) != 43 || subtle.ConstantTimeCompare([]byte(state), []byte(derive(secret, "state"))) != 1 {
 		return people.External{}, fault.New(fault.Unauthorized, "LoginUnknown",
-			"This browser did not begin that login, or too long ago; log in again")
+			"This browser didn't start this sign-in, or it took too long. Sign in again")
 	}
 	if code := back.Get("error"); code != "" {
-		return people.External{}, fault.New(fault.Unauthorized, "LoginRefused", "%s refused the login: %s",
+		return people.External{}, fault.New(fault.Unauthorized, "LoginRefused", "%s refused the sign-in: %s",
 			i.o.Issuer, strings.TrimSpace(clean(code)+" "+clean(back.Get("error_description"))))
 	}
 	ctx, cancel := i.ask(ctx)
@@ -119,7 +119,7 @@ func (i *Issuer) Finish(ctx context.Context, secret string, back url.Values) (pe
 	}
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(derive(secret, "nonce"))) != 1 {
 		return people.External{}, fault.New(fault.Unauthorized, "LoginUnknown",
-			"The token of %s is that of another login; log in again", i.o.Issuer)
+			"The token from %s belongs to another sign-in. Sign in again", i.o.Issuer)
 	}
 	return i.identify(ctx, p, token, id)
 }
@@ -139,7 +139,7 @@ func (i *Issuer) identify(ctx context.Context, p *oidc.Provider, token *oauth2.T
 		}
 		if info.Subject != id.Subject {
 			return people.External{}, fault.New(fault.Unauthorized, "LoginRefused",
-				"%s tells of another user than its token", i.o.Issuer)
+				"%s returned another user than the one in its token", i.o.Issuer)
 		}
 		more := map[string]json.RawMessage{}
 		if err := info.Claims(&more); err != nil {
@@ -157,16 +157,17 @@ func (i *Issuer) identify(ctx context.Context, p *oidc.Provider, token *oauth2.T
 	}
 	if i.o.NameClaim == "email" && !verified(claims["email_verified"]) {
 		return people.External{}, fault.New(fault.Forbidden, "AddressUnverified",
-			"%s has not verified the address %s; verify it there, and log in again", i.o.Issuer, clean(who.Name))
+			"%s hasn't verified the address %s. Verify it there and sign in "+
+				"again", i.o.Issuer, clean(who.Name))
 	}
 	if who.Name == "" {
 		return people.External{}, fault.New(fault.Forbidden, "NameMissing",
-			"%s does not tell the claim %s of this user", i.o.Issuer, i.o.NameClaim)
+			"%s didn't return the claim %s for this user", i.o.Issuer, i.o.NameClaim)
 	}
 	if len(i.o.Roles) > 0 {
 		if who.Role = i.role(texts(claims[i.o.RoleClaim])); who.Role == "" {
 			return people.External{}, fault.New(fault.Forbidden, "NoRole",
-				"%s gives %s no role here: its claim %s has none of the configured values", i.o.Issuer,
+				"%s gives %s no role, because its claim %s has none of the configured values", i.o.Issuer,
 				clean(who.Name), i.o.RoleClaim)
 		}
 	}
@@ -221,14 +222,15 @@ func (i *Issuer) failed(what string, err error) error {
 		!strings.Contains(err.Error(), "fetching keys")
 	switch {
 	case answered && said.Response.StatusCode < http.StatusInternalServerError:
-		return fault.New(fault.Unauthorized, "LoginRefused", "%s refused the login: %s", i.o.Issuer,
+		return fault.New(fault.Unauthorized, "LoginRefused", "%s refused the sign-in: %s", i.o.Issuer,
 			strings.TrimSpace(clean(cmp.Or(said.ErrorCode, said.Response.Status))+" "+clean(said.ErrorDescription)))
 	case forged, errors.As(err, &expired), strings.HasPrefix(err.Error(), "oidc:"):
 		return fault.Wrap(fmt.Errorf("oidc: %s: %w", what, err), fault.Unauthorized, "LoginRefused",
-			"What %s says of this login is not valid; log in again", i.o.Issuer)
+			"The response of %s to this sign-in is invalid. Sign in again", i.o.Issuer)
 	}
 	return fault.Wrap(fmt.Errorf("oidc: %s: %w", what, err), fault.Unavailable, "IssuerUnavailable",
-		"%s does not answer, so nobody can log in with it; try later, or log in otherwise", i.o.Issuer)
+		"%s doesn't respond, so you can't sign in with it. Try again later, or sign in another "+
+			"way", i.o.Issuer)
 }
 
 // derive returns a value of a login that only who knows its secret can know.
