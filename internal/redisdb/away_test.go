@@ -278,16 +278,16 @@ func TestCollectorTellsRedisHealth(t *testing.T) {
 		return testutil.GatherAndCompare(registry, strings.NewReader(values), names...)
 	}
 	if err := want(`
-# HELP postroom_redis_aof_enabled 1 when Redis keeps an append-only file, else 0.
+# HELP postroom_redis_aof_enabled 1 if Redis keeps an append-only file, else 0.
 # TYPE postroom_redis_aof_enabled gauge
 postroom_redis_aof_enabled 1
-# HELP postroom_redis_evicted_keys_total Keys thrown away for want of memory since Redis started. Anything but 0 means lost mail.
+# HELP postroom_redis_evicted_keys_total Keys that Redis evicted because its memory was full. Anything but 0 means lost mail.
 # TYPE postroom_redis_evicted_keys_total counter
 postroom_redis_evicted_keys_total 0
-# HELP postroom_redis_max_memory_bytes The setting maxmemory of Redis. 0 means no limit.
+# HELP postroom_redis_max_memory_bytes Redis's maxmemory; 0 means no limit.
 # TYPE postroom_redis_max_memory_bytes gauge
 postroom_redis_max_memory_bytes 1.048576e+08
-# HELP postroom_redis_up 1 when Redis answers, else 0.
+# HELP postroom_redis_up 1 if Redis answers this process, else 0.
 # TYPE postroom_redis_up gauge
 postroom_redis_up 1
 `); err != nil {
@@ -295,7 +295,7 @@ postroom_redis_up 1
 	}
 	server.Kill()
 	if err := want(`
-# HELP postroom_redis_up 1 when Redis answers, else 0.
+# HELP postroom_redis_up 1 if Redis answers this process, else 0.
 # TYPE postroom_redis_up gauge
 postroom_redis_up 0
 `); err != nil {

@@ -101,7 +101,7 @@ func TestRepeatedMessageIsAnsweredWithTheFirstID(t *testing.T) {
 	c.begin()
 	c.say(mailText+".", "250 2.0.0 Ok: queued as Q7")
 	want := `
-# HELP postroom_smtpd_messages_total Messages submitted over SMTP, by reply.
+# HELP postroom_smtpd_messages_total Messages received over SMTP by result: queued, repeated (idempotency key), refused (5xx), deferred (4xx), broken_off (connection lost, or far too large).
 # TYPE postroom_smtpd_messages_total counter
 postroom_smtpd_messages_total{result="broken_off"} 0
 postroom_smtpd_messages_total{result="deferred"} 0
