@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds a static Postroom: tools/build.sh OUTPUT VERSION. The dashboard of the queues (asynqmon) embeds source maps of its
-# scripts, 5 MB that only its developers need. So it is built from a copy of that module without them.
+# Builds a static Postroom: tools/build.sh OUTPUT VERSION. The queue dashboard (asynqmon) embeds source maps
+# of its scripts, 5 MB that only its developers need. So it is built from a copy of that module without them.
 set -eu
 
 work=bin/build

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fuzzes one target for half a minute: tools/fuzz.sh [NAME [TIME]]. Without a name the number of commits
-# chooses it, so that in turns each one is run. It fails if an input was found that breaks the target; go
-# test has written it into testdata/fuzz.
+# chooses it, so that each target gets its turn. It fails if it finds an input that breaks the target; go test
+# has written the input into testdata/fuzz.
 set -eu
 go=${GO:-go}
 
@@ -21,7 +21,7 @@ echo "Fuzzing $name of $package for $length"
 if $go test -run '^$' -fuzz "^$name\$" -fuzztime "$length" "$package" >"$out" 2>&1; then
 	tail -n 3 "$out"
 elif grep -q 'context deadline exceeded' "$out" && ! grep -q 'Failing input' "$out"; then
-	# https://go.dev/issue/48157: on a busy machine the end of the time looks like a failure.
+	# https://go.dev/issue/48157: on a busy machine the end of the time limit looks like a failure.
 	tail -n 3 "$out"
 else
 	cat "$out"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs packages on Debian and Ubuntu, for make: tools/install.sh PACKAGE…. Elsewhere, and without root, it says what to do.
+# Installs packages on Debian and Ubuntu, for make: tools/install.sh PACKAGE…. Otherwise it says how.
 set -eu
 
 echo "These packages are needed and not installed: $*"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs redis-server, for make run and make demo, unless Postroom has a Redis: a program on this machine, or an address.
+# Installs redis-server, for make run and make demo, unless it is there or Postroom has the address of a Redis.
 set -eu
 
 [ -z "${POSTROOM_REDIS_URL:-}${POSTROOM_REDIS_URL_FILE:-}" ] || exit 0

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the programs that the tests run, on Debian and Ubuntu, where they are missing: a test that can't run what it tests
-# against would have to be skipped, and a skipped test holds nothing.
+# Installs missing programs that the tests run, on Debian and Ubuntu. A test without its program would have to
+# be skipped, and a skipped test proves nothing.
 set -eu
 
 packages=
@@ -20,12 +20,12 @@ need npm npm                   # installs linters and generators of the OpenAPI 
 need java default-jre-headless # runs openapi-generator
 need promtool prometheus       # checks the rules of alerts
 need chromium chromium         # opens the pages
-# dkimpy verifies our DKIM signatures; Debian's is for Debian's Python, which need not be the first one
+# dkimpy verifies our DKIM signatures; Debian's is for Debian's Python, which may not be the first one
 if ! python3 -c 'import dkim, nacl' 2>/dev/null && ! /usr/bin/python3 -c 'import dkim, nacl' 2>/dev/null; then
 	packages="$packages python3-dkim python3-nacl"
 fi
 
-# the Python client that openapi-generator makes needs these; they too are for Debian's Python
+# the Python client made by openapi-generator needs these; they too are for Debian's Python
 python_client='import dateutil, six, urllib3, certifi'
 if ! python3 -c "$python_client" 2>/dev/null && ! /usr/bin/python3 -c "$python_client" 2>/dev/null; then
 	packages="$packages python3-dateutil python3-six python3-urllib3 python3-certifi"
@@ -34,7 +34,7 @@ fi
 # shellcheck disable=SC2086 # a list of packages
 [ -z "$packages" ] || sh "$(dirname "$0")/install.sh" $packages
 
-# Programs of npm, at the versions of tools/npm, in the user's cache: a folder for each lock file.
+# npm programs, at the versions of tools/npm, in the user's cache: a folder for each lock file.
 cd "$(dirname "$0")/npm"
 sum=$(sha256sum package-lock.json | cut -c1-16)
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/postroom/npm-$sum

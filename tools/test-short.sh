@@ -1,11 +1,11 @@
 #!/bin/sh
-# Runs the tests that need no other program, without the race detector: in two minutes, as any user, on any system
-# that has Go. It first lists what it leaves out; make test leaves out nothing.
+# Runs the tests that need no other program, without the race detector: in two minutes, as any user, on any
+# system with Go. It first lists the tests that it leaves out; make test leaves out none.
 set -eu
 
 # Packages whose tests import one of these need redis-server, Postfix, Chromium or a whole Postroom.
 servers='internal/testredis$|app/apptest$|chromedp|bench/rig'
-# Tests of the other packages that run a program.
+# Tests in the other packages that run a program.
 programs='TestPythonReadsTheSame|TestGoldenLetters|TestSMTPSink|TestPostfix'
 
 short='' left=''

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Looks for known vulnerabilities in the code that the program calls. Without their database it ends with 75.
+# Looks for known vulnerabilities in the code that the program calls. Exits with 75 without their database.
 set -eu
 go=${GO:-go}
 database=${GOVULNDB:-https://vuln.go.dev}

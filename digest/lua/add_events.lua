@@ -7,8 +7,8 @@
 --   keep              lines of a list
 --   known, retention  seconds that keys of events and events are kept
 --   recipients        of each: version, id, number of its lists, number of its events, email, name, locale, tz, events
---     version         the caller knows the recipient at this version; '': that there is none
---     email to tz     set if the recipient has none; '': nothing
+--     version         the caller knows the recipient at this version; '' if there is none
+--     email to tz     set if the recipient has none; '' for nothing
 --     events          of each: number of the list (1...; 0: dropped), category, key (8 bytes; '': none),
 --                     fingerprint (8 bytes), state, schedule (member of due; ''), time due (milliseconds), line
 -- The answer has a line for each event: "N <due>" added, "H <state> <due>" its key was used for it, "R" its key was used

@@ -2,8 +2,8 @@
 --
 -- KEYS[1] run, KEYS[2] open, KEYS[3] fences, KEYS[4] runs of the account, KEYS[5] runs of the recipient
 -- ARGV: run fence now state reason queue_id groups seconds again unspent open
---   state    submitted, failed or skipped; '': it is tried again at the time again
---   groups   what it says, for the record; '': as before
+--   state    submitted, failed or skipped; '' if it is tried again at the time again
+--   groups   its content, for the record; '' to leave it
 --   seconds  that it is kept
 --   unspent  1: this was no attempt
 --   open     1: it stays open, as something is left to do about its state

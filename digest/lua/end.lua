@@ -2,7 +2,7 @@
 --
 -- KEYS[1] run, KEYS[2] runs of the account
 -- ARGV: run now queue_id state reason seconds
---   queue_id  of the mail
+--   queue_id  the mail's
 --   state     sent, failed, skipped
 -- Answer: OTHER
 -- Answer: AGAIN

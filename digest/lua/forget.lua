@@ -4,10 +4,10 @@
 -- events by day, KEYS[9...] lists of events
 -- ARGV: id categories members...
 --   categories  how many the caller knows, whose lists are in KEYS
---   members     of due
+--   members     its members of due
 -- Answer: CHANGED
 -- Answer: GONE
---   CHANGED  a run began or a category came meanwhile, which the caller does not know
+--   CHANGED  a run began or a category came that the caller does not know
 -- Atomic because a run that begins in between would be sent.
 if redis.call('ZCARD', KEYS[4]) > 0 or (redis.call('HGET', KEYS[1], 'categories') or '0') ~= categories then return CHANGED end
 redis.call('ZREM', KEYS[2], id)

@@ -3,14 +3,14 @@
 -- KEYS[1] recipient, KEYS[2] due, KEYS[3] open, KEYS[4] fences, KEYS[5] run, KEYS[6] runs of the recipient, KEYS[7] runs
 -- of the account, KEYS[8...] lists of the categories
 -- ARGV: member fence version now lease run reason seconds lasts fields schedule later categories...
---   member      of open that the caller has; '': none, somebody asked for this run
---   version     of the recipient that the caller knows
+--   member      the caller's member of open; '' if somebody asked for this run
+--   version     the recipient's, as the caller knows it
 --   run         its id
---   reason      why nobody is mailed; '': somebody is
+--   reason      why no mail is sent; '' if it is
 --   seconds     that a run is kept
 --   lasts       JSON: fields of the recipient that note the period
 --   fields      JSON: fields of the run
---   schedule    the member of due for its categories that are not in this run, due at the time later; '': there are none
+--   schedule    the member of due for its categories that are not in this run, due at the time later; '' if there are none
 --   categories  in the order of KEYS
 -- Answer: STALE
 -- Answer: CHANGED

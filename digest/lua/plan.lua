@@ -3,7 +3,7 @@
 -- KEYS[1] recipient, KEYS[2] due, KEYS[3] open, KEYS[4] fences
 -- ARGV: held fence version member time
 --   held    the member of open
---   member  that of due; '': it is removed
+--   member  the member of due; '' if it is removed
 --   time    when it is due
 -- Answer: STALE
 -- Answer: CHANGED

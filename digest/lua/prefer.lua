@@ -2,7 +2,7 @@
 --
 -- KEYS[1] recipient, KEYS[2] recipients of the account, KEYS[3] due
 -- ARGV: version now id fields gone kept plans...
---   version  the caller knows the recipient at this version; '': that there is none
+--   version  the caller knows the recipient at this version; '' if there is none
 --   fields   JSON: fields of the recipient; an empty one is removed
 --   gone     JSON: members of due that are planned no more
 --   kept     JSON: members of due that finish before the change

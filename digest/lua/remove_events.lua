@@ -2,7 +2,7 @@
 --
 -- KEYS[1..4] the recipient's keys known by day, KEYS[5] the answer to this call, KEYS[6...] lists of events
 -- ARGV: id group entity
---   id      of 20 characters; '': all of the entity
+--   id      20 characters; '' for all of the entity's events
 --   group   its group in <list>:older
 --   entity  its type and id, as in lines: "post","17",
 -- Rows: deleted older

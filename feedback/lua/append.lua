@@ -3,7 +3,7 @@
 -- KEYS[1] the stream   KEYS[2] counts
 -- ARGV: most yield added latest facts...
 --   most    entries that the stream may hold
---   yield   1: beyond that the oldest entries are dropped; empty: nothing is put in
+--   yield   1: beyond that the oldest entries are dropped; empty if nothing is put in
 --   added   numbers to add to counts, JSON
 --   latest  values to set, JSON
 -- Answer: TAKEN dropped

@@ -1,7 +1,7 @@
 -- Appends an entry to the chain, if its head is still the one that the entry was made for.
 -- KEYS[1] audit (stream)   KEYS[2] audit:head (hash)   KEYS[3] audit:intents (hash)
 -- ARGV: expected id seq text hash key mac ends once
---   expected: hash of the head; empty: there is no entry yet
+--   expected: hash of the head; empty if there is no entry yet
 --   ends: name of the intent that it ends; empty: none   once: 1 if nothing is to be written when that intent is gone
 -- Answer: OK length
 --   length: of the stream, with this entry

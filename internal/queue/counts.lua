@@ -5,9 +5,9 @@
 -- ARGV: tasks
 --   tasks  prefix of the task hashes
 -- Answer: COUNTS waiting active scheduled retrying archived completed processed_total failed_total paused since due paused_at
---   since      when the oldest waiting task began to wait, in nanoseconds, as text (a number would lose digits); '': unknown
---   due        the earliest time of a scheduled or retrying task, in seconds; '': none
---   paused_at  when the pause began, in seconds; '': unknown
+--   since      when the oldest waiting task began to wait, in nanoseconds, as text (a number would lose digits); '' if unknown
+--   due        the earliest time of a scheduled or retrying task, in seconds; '' for none
+--   paused_at  when the pause began, in seconds; '' if unknown
 -- Atomic, so that a task that moves from one state to the next is counted once.
 local waiting_key, active_key, scheduled_key, retry_key, archived_key, completed_key, processed_key, failed_key, paused_key = unpack(KEYS)
 

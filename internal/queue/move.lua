@@ -8,7 +8,7 @@
 --   target  pending, archived or nowhere
 --   now     Unix seconds; now_nanos is the same in nanoseconds
 --   keep    the largest number of tasks in the archive
---   span    number of entries of the list of pending tasks in which the caller found these; 0: it did not look there
+--   span    number of entries of the list of pending tasks in which the caller found these; 0 if it did not look there
 --   older   number of older entries at that time
 -- Result: for each id 1 moved, 0 no such task, -1 it is with a worker, -2 its state does not allow this.
 -- Atomic, so that a task is in one place only and its hash names it.

@@ -4,7 +4,7 @@
 -- KEYS[1]  the stream
 -- ARGV: group idle_most consumer_name
 --   idle_most: remove consumers not heard of for this many milliseconds
---   consumer_name: and, however recent, this one; empty: none
+--   consumer_name: and, however recent, this one; empty for none
 -- Returns the number of consumers removed.
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0

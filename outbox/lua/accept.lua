@@ -5,27 +5,27 @@
 -- ARGV: id now deadline due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
 -- ARGV: made reservation size token day quotas partitions addressed keep_addressed event
 -- ARGV: enqueue task tasks enqueue1 enqueue2 enqueue3 look_each look_fields...
---   deadline      when the caller gives up, in milliseconds: later, nothing is accepted; '': never
---   content       '': it is in the incoming key
---   live_most     limit of live messages of this partition; '': none
---   fingerprint   of the body under the key, see same; '': there is no key
+--   deadline      when the caller gives up, in milliseconds: later, nothing is accepted; '' for never
+--   content       '' if it is in the incoming key
+--   live_most     limit of live messages of this partition; '' for none
+--   fingerprint   the body's under the key, see same; '' if there is no key
 --   memo          the first answer to the key; it begins with the id
---   merge         hash of the key of the mail merge under which the message has a place; '': none
---   memory_share  share of Redis' maxmemory that may be used; '': not checked
---   rank          of its priority, see turn; '': normal
---   made          attempts that were made before; '': none
---   reservation   of a limit that the message waits for; '': none
---   shared        the shared content that the message is rendered from; '': its content is the message
---   event         '': none
+--   merge         hash of the key of the mail merge under which the message has a place; '' for none
+--   memory_share  share of Redis' maxmemory that may be used; '' if not checked
+--   rank          its priority's, see turn; '' for normal
+--   made          attempts that were made before; '' for none
+--   reservation   the one of the limit that the message waits for; '' for none
+--   shared        the shared content that the message is rendered from; '' if its content is the message
+--   event         '' for none
 --   size          bytes of the message as it is sent
---   token         id of the token that hands it in, if that has a quota
---   day           of the counts of accepted messages; '': it was counted before
---   quotas        the limits to keep to, see over; '': none
---   partitions    how many partitions the script can see; '': its own
+--   token         id of the token that submits it, if that has a quota
+--   day           the day for counting accepted messages; '' if it was counted before
+--   quotas        the limits to keep to, see over; '' for none
+--   partitions    how many partitions the script can see; '' for its own
 --   addressed, keep_addressed  see note_addressed
---   enqueue       asynq's script that queues the task, with its keys and its arguments; '': the caller queues it, if the
+--   enqueue       asynq's script that queues the task, with its keys and its arguments; '' if the caller queues it, when the
 --                 answer is NEW
---   look_each     number of fields to read in each hash of the suppressions; '': none is read
+--   look_each     number of fields to read in each hash of the suppressions; '' if none is read
 -- Answer: NEW
 -- Answer: BACKLOG
 -- Answer: HIT first state
@@ -46,7 +46,7 @@
 --   OVER      a quota has no room: first says whose, which, and what is used of it
 --   UNSHARED  the shared content does not exist, see share.lua
 --   LOST      the content is not in the incoming key
---   LATE      the call was stuck on its way. Its caller may have handed the message in again meanwhile, and cancelled
+--   LATE      the call was stuck on its way. Its caller may have submitted the message again since, and cancelled
 --             that, which frees the key
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this message. It
 -- may have been sent since.

@@ -3,7 +3,7 @@
 -- KEYS[1] message hash, or any key of the partition
 -- KEYS[2] version of the suppressions (absent where there is none), then the keys of asynq's look for a task
 -- ARGV: id now lease_until content_most window take_keys takes...
---   id            '': that of the task which asynq's look for one finds
+--   id            '' for the task that asynq's look for one finds
 --   content_most  largest content that is returned, in bytes, because Lua copies it. A larger one is read in pieces.
 --                 The personalization of a shared content is always returned
 --   take_keys     how many keys asynq's look for a task has; takes are its arguments

@@ -5,9 +5,9 @@
 -- ARGV: id now state fence result record status counter taken_back keep_key events...
 --   state, fence  as the caller read them
 --   result        cancelled or failed
---   record        for the log; '': there is no log
+--   record        for the log; '' if there is no log
 --   status        '': the message is deleted; else it becomes a dead letter with this status
---   counter       to add to; '': none
+--   counter       to add to; '' for none
 --   taken_back    1: its idempotency key is free; else that is kept for keep_key seconds after the message is deleted
 -- Answer: OK
 -- Answer: GONE

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV: now fence
--- Result the end of the lease: the dot may be written until then; 0: the lease is lost, it must not be written
+-- Result the end of the lease: the dot may be written until then; 0 if the lease is lost, so it must not be
 -- Atomic because the lease must be valid at the moment of the mark.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lease')

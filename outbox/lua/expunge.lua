@@ -5,7 +5,7 @@
 -- KEYS[1] any key of the partition
 -- ARGV: id lane result account reference record
 --   reference  name of the key with the hashes of the recipients
---   record     the new entry; '': it is deleted
+--   record     the new entry; '' if it is deleted
 -- Result 1 if there was an entry
 -- Atomic because an index entry without its record would be counted but not shown.
 

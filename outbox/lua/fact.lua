@@ -3,11 +3,11 @@
 -- KEYS[1] message hash
 -- ARGV: id now field fact lane account facts_most counter once event created outcome weight
 --   field       identifies the fact
---   facts_most  of facts that the message may have for this one to be recorded; 0: any number
---   counter     to add to; '': none
+--   facts_most  facts that the message may have for this one to be recorded; 0 for any number
+--   counter     to add to; '' for none
 --   once        the same for all facts of a kind about a recipient; the event of the first one has the field f
---   outcome     what it says of the message, of this weight; '': nothing
---   created     of a message that is known
+--   outcome     the message's outcome, with this weight; '' for none
+--   created     the message's, if it is known
 -- Answer: NEW
 -- Answer: AGAIN
 -- Answer: FULL

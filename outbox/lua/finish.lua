@@ -8,20 +8,20 @@
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
 --               held: delayed until what it waits for is there (unhold.lua)
 --   attempted   1: it counts as an attempt
---   status      '': unchanged
---   record      for the log; '': there is no log
+--   status      '' if unchanged
+--   record      for the log; '' if there is no log
 --   hold        name of what a held message waits for
 --   line        the line of the account's messages that wait for this relay: they go before those of the backlog
 --   contended   1: other accounts have lines for it, so the next of the backlog joins the line, until line_due
 --   lapsed      the lost attempts that are in no log yet, see expire_leases.lua
---   text        text for the search index, after the letter t; c: the content stays for it; '': none
+--   text        text for the search index, after the letter t; c: the content stays for it; '' for none
 --   references  reference keys, separated by spaces: a hash, its value, and the seconds that it is kept
---   dialogue    SMTP dialogue of the attempt, whose last number in the log is dialogue_of; '': none is kept
+--   dialogue    SMTP dialogue of the attempt, whose last number in the log is dialogue_of; '' if none is kept
 --   keep_key    seconds for which the idempotency key of a message that ends is kept
---   keep_content  seconds for which the content of a message that was sent is kept; '': it is deleted
---   tasks, task_prefix, task_head, task_tail, task_now  the form of the tasks of followers, see enqueue_form; '': the
+--   keep_content  seconds for which the content of a message that was sent is kept; '' if it is deleted
+--   tasks, task_prefix, task_head, task_tail, task_now  the form of the tasks of followers, see enqueue_form; '' if the
 --               caller queues them
---   acks        how many arguments asynq's acknowledgement of the task has, which stand before the events; '': the caller
+--   acks        how many arguments asynq's acknowledgement of the task has, which stand before the events; '' if the caller
 --               returns its verdict to the queue
 -- Answer: OK followers acknowledged
 -- Answer: LOST state

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] any key of the partition
 -- ARGV: mailing name
---   name   of the content; '': let it go
+--   name   the content's; '' to release it
 -- Answer: OK
 -- Answer: UNSHARED
 --   UNSHARED   the content does not exist

@@ -113,7 +113,7 @@ end
 -- dead letter. The messages of an account are the ones in its indexes. The hash quota has each owner's bytes,
 -- and each token's messages. An owner is an account, or token:<id>.
 --
--- Where the account has a quota, the script counts at once, and the record says so: weighed. Otherwise the next event
+-- Where the account has a quota, the script counts immediately, and the record says so: weighed. Otherwise the next event
 -- carries the bytes in its field n, such as +241, and rates.lua adds them. So a quota that is set later finds them counted.
 local function use(field, n)
   if redis.call('HINCRBY', prefix .. 'quota', field, n) < 1 then redis.call('HDEL', prefix .. 'quota', field) end

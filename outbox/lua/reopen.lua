@@ -4,12 +4,12 @@
 -- ARGV: id now state fence due attempts max gateway status scheduled urgent envelope account
 -- ARGV: quotas partitions addressed keep_addressed event undone
 --   state, fence               as the caller read them
---   status, envelope, account  '': unchanged
+--   status, envelope, account  '' if unchanged
 --   scheduled                  time of the first attempt
 --   quotas, partitions         of a dead letter, as for accept.lua
 --   addressed, keep_addressed  of a changed envelope, as for accept.lua
 --   urgent                     1: it is tried even while the account is held
---   event                      of a replay; '': none
+--   event                      the replay's; '' for none
 --   undone                     cells for rates.lua, which take the failure back: it is counted again if it fails again
 -- Answer: OK epoch
 -- Answer: GONE
@@ -19,7 +19,7 @@
 -- Answer: OVER first
 --   PURGED  the content is no longer there
 --   OVER    as for accept.lua
--- Atomic because two replays at once must send once: the second one answers CHANGED.
+-- Atomic because two concurrent replays must send once: the second answers CHANGED.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence')
 if not m[1] then return GONE end

@@ -2,10 +2,10 @@
 --
 -- KEYS[1] content, shared content, texts, or dialogues
 -- ARGV: id former value field letter
---   id      of the message, or the name of the shared content
+--   id      the message's, or the name of the shared content
 --   former  head of the box that is replaced; no two boxes have the same
---   value   the new box; '': it is in the incoming key
---   field   of a hash that the box is in, after letter; '': it is no hash
+--   value   the new box; '' if it is in the incoming key
+--   field   the hash field that the box is in, after letter; '' if it isn't a hash
 -- Result 1 if it was replaced; 0 if it is gone, or is another one
 -- Atomic because messages end, and others seal again, at any time.
 

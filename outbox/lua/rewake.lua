@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id now epoch
---   epoch  that of the missing task
+--   epoch  the missing task's
 -- Result the new epoch as text, or '' if the message has changed since or is in a backlog
 -- Atomic because the message may have been woken since. Two tasks do no harm, but would be repeated for ever.
 

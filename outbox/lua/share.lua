@@ -2,7 +2,7 @@
 --
 -- KEYS[1] any key of the partition
 -- ARGV: name content
---   content  '': it is in the incoming key of its name
+--   content  '' if it is in the incoming key of its name
 -- Result how many messages of the partition are rendered from it
 -- Atomic because a content that messages need must not expire. Without messages it expires as after the last one.
 

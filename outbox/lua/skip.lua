@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash, which is never written, then the idempotency key (absent without one)
 -- ARGV: id now lane account record refuse fingerprint memo merge keep_key addressed keep_addressed events...
---   record  for the log; '': there is no log
+--   record  for the log; '' if there is no log
 --   refuse  1: it is refused, and nothing is written
 --   memo, addressed, keep_addressed  as for accept.lua
 -- Answer: NEW

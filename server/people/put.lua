@@ -2,7 +2,7 @@
 -- KEYS[1] person:<name> (string)   KEYS[2] people (sorted set)   KEYS[3] people:version
 -- KEYS[4] people:subject:<hash> (string) of the user of an issuer that the record is bound to; absent: none
 -- ARGV: name before after binds
---   before: the record as it was read; empty: there was none   after: the new one; empty: delete it
+--   before: the record as it was read; empty: there was none   after: the new one; empty to delete it
 --   binds: 1 if the record before was not bound to that user
 -- Result: 1 if done, 0 if another change was first, or that user is another person.
 -- Atomic so that a user of an issuer is one person, a code of a second factor is used up once, and every process notices each change.

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] delivery hash
 -- ARGV: endpoint id now rate over_at
---   rate     requests a second allowed; 0: any number
+--   rate     requests a second allowed; 0 for any number
 --   over_at  when the attempt is surely over
 -- Answer: GO attempt created event
 -- Answer: WAIT at

@@ -5,7 +5,7 @@
 --   event        JSON
 --   max_pending  how many deliveries may be pending for the endpoint
 --   keep_for     milliseconds to keep a pending delivery
---   again        the event, if it is sent again; '': this is its first delivery
+--   again        the event, if it is sent again; '' if this is its first delivery
 -- Answer: CREATED
 -- Answer: PENDING
 -- Answer: OVER

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] delivery hash
 -- ARGV: endpoint id event response failure
---   event  the new event; empty: the delivery is deleted, and its task finds nothing to do
+--   event  the new event; empty if the delivery is deleted, and its task finds nothing to do
 -- The history of attempts is deleted with either.
 -- Result 1 if there was one
 -- Atomic because record and index go together.

@@ -2,13 +2,13 @@
 --
 -- KEYS[1] delivery hash
 -- ARGV: endpoint id attempt status now code latency response failure next keep_for keep_most url day hour try tries
---   attempt    0: any
+--   attempt    0 for any
 --   status     delivered, failed, skipped; pending: another attempt will be made at next
 --   code       status code of the response; latency in milliseconds
 --   keep_for   milliseconds to keep a delivery that has ended; keep_most: how many
---   url        of the endpoint; empty: the attempt does not count for its health, and in no hour
---   day        of now in UTC, as 2026-11-24; hour: 0 to 23
---   try        the attempt as JSON, for the delivery's history; empty: the last answer says it all
+--   url        the endpoint's; empty if the attempt does not count for its health, and in no hour
+--   day        today in UTC, as 2026-11-24; hour: 0 to 23
+--   try        the attempt as JSON, for the delivery's history; empty if the last answer says it all
 --   tries      how many attempts the history has
 -- Result since when the endpoint has been failing at this URL, or empty if it is not
 -- Atomic because the log must not lose a delivery between pending and over. The fence also requires it: an

@@ -2,8 +2,8 @@
 --
 -- KEYS[1] hash of endpoints
 -- ARGV: endpoint before after fresh
---   before  its JSON as the caller read it; empty: absent
---   after   its new JSON; empty: delete
+--   before  its JSON as the caller read it; empty if absent
+--   after   its new JSON; empty to delete it
 --   fresh   1: delete that it was failing or switched off
 -- Result 1 done, 0 it has changed
 -- Atomic because neither of two concurrent edits may be lost, and every process learns of the change by the

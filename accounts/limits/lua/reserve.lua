@@ -5,7 +5,7 @@
 --   scopes: nine values of each scope, which the loop at the end names
 -- Answer: OK
 -- Answer: WAIT full at reason generations
---   full: number of the full scope, from 1   at: time of the reservation   reason: s, m, d or t   generations: of the scopes up to the full one; 0: it took nothing
+--   full: number of the full scope, from 1   at: time of the reservation   reason: s, m, d or t   generations: the scopes' up to the full one; 0 if it took nothing
 -- Atomic because two messages must never get the same reservation, and the rates of a scope count together or not at all.
 --
 -- The hash of a scope:

@@ -2,7 +2,7 @@
 -- KEYS[1] limit:<scope> (hash)   KEYS[2] limits:throttled or limits:throttled:dest (sorted set)   KEYS[3] limits:version
 -- ARGV: test_now scope wait most
 --   test_now: empty for the clock of Redis   wait: that the relay asked for, in microseconds; 0 if it named none
---   most: members that the set may have, beyond which the one that matters no longer first goes; 0: any number
+--   most: members that the set may have, beyond which the one that matters no longer first goes; 0 for any number
 -- Answer: BEGUN pause strikes
 -- Answer: KNOWN pause strikes
 --   BEGUN: a new pause, or a longer one   KNOWN: nothing has changed   pause: its end   strikes: number of pauses in a row

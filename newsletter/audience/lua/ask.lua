@@ -1,13 +1,13 @@
 -- Counts a mail that asks an address to confirm subscriptions, unless it was sent a moment ago or the address had its share.
 -- KEYS[1] subscriber-asked:<digest>
 -- ARGV: now lists within most day
---   now: Unix seconds   lists: what is asked   within: seconds in which a repetition sends nothing; 0: it does
+--   now: Unix seconds   lists: the requested lists   within: seconds in which a repetition sends nothing; 0 if it does
 --   most: mails a day; 0: any number   day: its seconds
 -- Answer: ASK
 -- Answer: REPEATED queue
 -- Answer: MANY wait
 --   queue: id of the mail that was sent; empty: not known   wait: seconds until the day is over
--- Atomic because of two requests at once only one sends a mail.
+-- Atomic because only one of two concurrent requests sends an email.
 local began = tonumber(redis.call('HGET', KEYS[1], 'began') or now)
 if now - began >= tonumber(day) then
   redis.call('DEL', KEYS[1])

@@ -1,7 +1,7 @@
 -- Stores the progress of an import, and emits the event of its end.
 -- KEYS[1] subscriber-import:<account>:<id>, KEYS[2] events
 -- ARGV: before after expiry event
---   before: what must be there now; empty: nothing
+--   before: what must be there now; empty for nothing
 --   expiry: seconds
 --   event: '': none
 -- Result: 1 if it is stored, or 0 if there is something else.

@@ -2,14 +2,14 @@
 --
 -- KEYS[1] log, KEYS[2] permission
 -- ARGV: version from to last again most lease groups offsets...
---   version    of the permission that the caller knows; '': any
+--   version    the permission's, as the caller knows it; '' for any
 --   from, to   the caller looked at all people from one offset up to the other, and found those in offsets
 --   last       1: the chunk ends at to
 --   again      Unix milliseconds from which the chunk is to be scanned again, for people between from and
---              to who were left out; '': nobody was
+--              to who were left out; '' if no one was
 --   most       people of a batch
 --   lease      milliseconds
---   groups     a letter a to p for each offset: the group in which the person is counted; '': there are none
+--   groups     a letter a to p for each offset: the group in which the person is counted; '' if there are none
 -- Answer: CLOSED
 -- Answer: MOVED at
 -- Answer: NONE at

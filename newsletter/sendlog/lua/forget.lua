@@ -2,7 +2,7 @@
 --
 -- KEYS[1] log
 -- ARGV: offset bits...
---   bits   each with the other field that counts it, as in note. '': none
+--   bits   each with the other field that counts it, as in note. '' for none
 -- Answer: OK
 -- Atomic because counters and bits must agree.
 redis.call('HDEL', KEYS[1] .. ':why', offset)

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] log
 -- ARGV: notes...
---   notes   offset, bit, the field that counts all of its kind, and another one that counts the bit, in turns. '': none
+--   notes   offset, bit, the field that counts all of its kind, and another one that counts the bit, in turns. '' for none
 -- Answer: OK fresh
 --   fresh   for each, 1 if the bit was not set before
 -- Atomic because counters and bits must agree.

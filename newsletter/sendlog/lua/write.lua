@@ -16,8 +16,8 @@
 --   words    a letter for each person: G, marked or changed; N, the state did not allow the change; and of
 --            marks C, permission was denied since, though it may be given again; L, the batch is no longer the
 --            caller's, or the person has a result; V, somebody was suppressed since the version was read: ask again
---   leases   milliseconds that each group's batch has, separated by spaces; 0: of results
---   version  of the suppressions; '0': nobody was ever suppressed
+--   leases   milliseconds that each group's batch has, separated by spaces; 0 for results
+--   version  the suppressions'; '0' if no one was ever suppressed
 -- Atomic because a permission that is denied, or a lease that ends, in between would not stop the mail; and
 -- because counters and states must agree.
 local offsets, words, leases, why, at = {unpack(ARGV, people + 7 * groups)}, {}, {}, KEYS[1] .. ':why', 0

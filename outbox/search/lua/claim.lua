@@ -4,7 +4,7 @@
 -- KEYS[2] the name of the index kept last
 -- KEYS[3] since when changes are missing: always, if this index is not the one kept last
 -- ARGV: holder place lifetime index take_over
---   place      of the process, for logs
+--   place      the process's, for logs
 --   lifetime   milliseconds
 --   take_over  1: also replace a claim of the same place; that process is dead, because this one has its lock
 -- Result 1 held, 0 another process keeps it

@@ -3,7 +3,7 @@
 -- KEYS[1] since when changes are missing
 -- KEYS[2] since when changes are being read; it exists if an earlier attempt did not end
 -- Result since when changes must be read, or 0 if none are missing
--- Atomic so that a change noted meanwhile is in one of the two.
+-- Atomic so that a change noted in between is in one of the two.
 
 local missing, filling = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
 if not missing then

@@ -1,7 +1,7 @@
 -- Removes the entries of one scope about an address or a domain.
 -- KEYS[1] suppression:counts
 -- ARGV: bucket field scope letter now
---   letter: of the reason; empty: all reasons
+--   letter: the reason's; empty for all reasons
 -- Result: number of removed entries that were in force.
 -- Atomic because an entry, its counts and its indexes must agree.
 local kept, removed, held = {}, 0, 0

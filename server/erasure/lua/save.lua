@@ -3,9 +3,9 @@
 -- KEYS[1] erasures   KEYS[2] erasure:<id>   KEYS[3] erasure-of:<hash>
 -- ARGV: id held record lease keep
 --   held    the end of the lease that the caller has
---   record  '': only the lease is renewed
+--   record  '' if only the lease is renewed
 --   lease   in milliseconds from now
---   keep    seconds for which the receipt stays; '0': it is under way
+--   keep    seconds for which the receipt stays; '0' if it is under way
 -- Answer: OK ends
 -- Answer: LOST
 -- Atomic because a process whose lease has ended must not write over what another one found.
