@@ -203,7 +203,9 @@ for (const button of document.querySelectorAll("[data-insert]")) {
     const field = button.form.elements[button.dataset.insert];
     const link = button.form.elements["render.format"]?.value === "markdown" ? "[Unsubscribe]({{rcpt.unsubscribeUrl}})" : '<p><a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>';
     e.preventDefault();
-    field.setRangeText(link, field.selectionStart, field.selectionEnd, "end");
+    const body = field.value.toLowerCase().lastIndexOf("</body>");
+    const at = field.selectionStart || (body < 0 ? field.value.length : body); // nobody writes before the first letter
+    field.setRangeText(link, at, Math.max(at, field.selectionEnd), "end");
     field.dispatchEvent(new Event("input", { bubbles: true }));
     field.focus();
   });
