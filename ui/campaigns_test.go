@@ -357,7 +357,7 @@ func TestTheEditorOfACampaign(t *testing.T) {
 </body>`, "Unsubscribe: {{rcpt.unsubscribeUrl}}")
 	b.post("/campaigns", springForm(url.Values{"lists": {"news", "Autumn"}, "window.days": {"mon"},
 		"from.address": {"nobody"}})).has(t, `id="lists-wrong">there is no list "Autumn" in account default`,
-		`id="window.from-wrong"`, `id="from.address-wrong"`, `value="Autumn"`, "3 fields are wrong")
+		`id="window.from-wrong"`, `id="from.address-wrong"`, `value="Autumn"`, "fields are wrong")
 
 	frame := b.post("/campaigns/new/try", springForm(nil))
 	frame.has(t, "Hello ann@example.net", "srcdoc=")
@@ -370,6 +370,28 @@ func TestTheEditorOfACampaign(t *testing.T) {
 	if p := w.person("vic", api.RoleViewer).post("/campaigns/new/form", f); p.status != http.StatusForbidden {
 		t.Errorf("the editor of a viewer: %d", p.status)
 	}
+}
+
+// TestADraftSaysHowManyPeopleGetIt: each once, without those who are excluded, and what keeps it from being
+// sent.
+func TestADraftSaysHowManyPeopleGetIt(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for _, id := range []string{"news", "more", "staff"} {
+		w.list("default", id)
+	}
+	w.subscriber("default", "ann@example.net", "news", "more")
+	w.subscriber("default", "ben@example.net", "more")
+	w.subscriber("default", "cy@example.net", "more", "staff")
+	b := w.operator()
+	b.submitForm("/campaigns", springForm(url.Values{"lists": {"news", "more"}, "excludeLists": {"staff"},
+		"rate": {"0.5"}})).has(t, "Ready to send to about 2 people", "Send Spring to about <strong>2 people</strong>",
+		"at most 0.5 emails per second", `data-load="/campaigns/spring?part=check"`)
+	part := b.get("/campaigns/spring?part=check")
+	part.has(t, "Ready to send to about 2 people")
+	part.lacks(t, "<html", "Check DNS and links too")
+	b.submitForm("/campaigns", springForm(url.Values{"campaign": {"bare"}, "html": {"<p>Hi</p>"}})).has(t,
+		"You can’t send this campaign yet.", "Fix these problems first", "NoUnsubscribeLink")
 }
 
 // TestThePreviewOfACampaignRunsNothing: its html is in a frame that may load and run nothing.

@@ -130,7 +130,7 @@ func (c *cadenceReader) number(text, at string) *int {
 	return &n
 }
 
-// clock reads a time of day. An empty one stays that of the settings.
+// clock reads a time of day. If it is empty, the settings decide.
 func (c *cadenceReader) clock(p *api.DigestPreference, text, at string) {
 	if text == "" {
 		return

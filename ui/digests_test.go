@@ -276,7 +276,7 @@ func TestARefusedRecipientIsNotLost(t *testing.T) {
 		"what can't be read": {url.Values{"version": {"x"}, "email": {"<i>nobody"}, "quiet": {"at night"},
 			"pausedUntil": {"soon"}, "c.0.category": {"comment"}, "c.0.mode": {"daily"}, "c.0.at": {"8am"},
 			"c.1.category": {"*"}, "c.2.category": {"<i>new"}, "c.2.mode": {"off"}}, []string{
-			"preferences.comment.at must be a time", "quiet must have lines such as", "pausedUntil is not a date",
+			"preferences.comment.at must be a time", "quiet must have lines such as", "pausedUntil must be a date",
 			"version must be a number", `value="<i>nobody"`, ">at night</textarea>", `value="8am"`, `value="<i>new"`}},
 		"values": {url.Values{"version": {"1"}, "email": {"nobody"}, "tz": {"Mars"}, "locale": {"??"},
 			"c.0.category": {"comment"}, "c.0.mode": {"custom"}, "c.0.cron": {"61 * * * *"}, "c.1.category": {"*"},
@@ -284,7 +284,7 @@ func TestARefusedRecipientIsNotLost(t *testing.T) {
 			"email is not a valid", "tz must be a time zone", "locale must be a language", "preferences.comment.cron",
 			"preferences.*.gap must be a duration", "quiet[1].from", `value="61 * * * *"`, `value="often"`}},
 		"no category": {url.Values{"version": {"1"}, "c.0.category": {"comment"}, "c.1.category": {"*"},
-			"c.2.mode": {"daily"}}, []string{"category is missing"}},
+			"c.2.mode": {"daily"}}, []string{"category is required"}},
 		"twice": {url.Values{"version": {"1"}, "c.0.category": {"comment"}, "c.1.category": {"*"},
 			"c.2.category": {"comment"}, "c.2.mode": {"off"}}, []string{"preferences.comment is there twice",
 			`name="c.2.category" value="comment"`}},
@@ -375,7 +375,7 @@ func TestAFailedRunIsRunAgain(t *testing.T) {
 	p := b.get(at)
 	p.isSafe(t, at)
 	p.has(t, "failed", "the <i>template does not work", "1 attempt", "Run again")
-	b.get("/digests").has(t, "Runs that failed last", at)
+	b.get("/digests").has(t, "Recent failures", at)
 	w.person("vic", api.RoleViewer).get(at).lacks(t, "Run again")
 	w.refusal = nil
 	b.submitForm(at+"/retry", nil).has(t, "Run restarted.")
@@ -386,7 +386,7 @@ func TestAFailedRunIsRunAgain(t *testing.T) {
 	if e := w.entries()[0]; e.Object.Kind != "digestRun" || !strings.HasSuffix(at, e.Object.ID) {
 		t.Errorf("the audit log: %+v", e)
 	}
-	for state, says := range map[string]string{"returned": "Its events are in the next run",
+	for state, says := range map[string]string{"returned": "The next run includes its events",
 		"mailed": "The relay refused"} {
 		run := api.DigestRun{State: api.DigestFailed, Reason: "x"}
 		if state == "mailed" {

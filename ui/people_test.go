@@ -311,7 +311,7 @@ func TestWhoIsBoundToAnAccountSeesNoOther(t *testing.T) {
 	b := w.person("ann", api.RoleOperator, "mine", "second")
 	for path, has := range map[string]string{"/outbox": "mail of mine", "/log": "mail of mine",
 		"/accounts":     "mine.relay",
-		"/suppressions": "mine@barred", "/suppressions?q=theirs@barred.example": "It is mailed",
+		"/suppressions": "mine@barred", "/suppressions?q=theirs@barred.example": "Not suppressed",
 		"/templates": "template of mine", "/messages/" + mine: "mail of mine", "/cancel": "1 message",
 		"/rates": "Rates", "/search": "Search", "/me": "ann"} {
 		p := b.get(path)

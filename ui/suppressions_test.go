@@ -26,7 +26,7 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 	w := setup(t)
 	b := w.operator()
 	b.get("/suppressions").has(t, "No suppressions yet.")
-	b.get("/suppressions?q=ann@example.com").has(t, "It is mailed: nothing is known")
+	b.get("/suppressions?q=ann@example.com").has(t, "Not suppressed.")
 	w.bar(
 		suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "01ABC",
 			Response: "550 <b>no</b> such user"},
@@ -36,10 +36,10 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 		suppression.Entry{Address: "ben@example.com", Reason: "spam_report"},
 	)
 	p := b.get("/suppressions?q=ANN@example.com")
-	p.has(t, "ann@example.com", "Every mail to it is stopped.",
-		"Every mail to it is stopped, of the account shop.",
-		"Mail of the list news to it is stopped, of the account shop.",
-		"550 <b>no</b> such user", `href="/messages/01ABC"`, "@example.com", "for ever")
+	p.has(t, "ann@example.com", "All emails to it are stopped.",
+		"All emails to it are stopped, for account shop.",
+		"Emails of list news to it are stopped, for account shop.",
+		"550 <b>no</b> such user", `href="/messages/01ABC"`, "@example.com", "permanent")
 	p.lacks(t, "ben@example.com")
 	if strings.Contains(p.body, "<b>no</b>") {
 		t.Error("the reply is not escaped")
@@ -47,7 +47,7 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 	if p := b.get("/suppressions?q=ann@"); p.status != http.StatusBadRequest {
 		t.Errorf("no address: %d", p.status)
 	}
-	b.get("/suppressions").has(t, "4 entries", "ben@example.com", `href="/v1/suppressions/export"`)
+	b.get("/suppressions").has(t, "4 suppressions", "ben@example.com", `href="/v1/suppressions/export"`)
 	b.get("/suppressions?q=example.com").has(t, "ann@example.com", "ben@example.com", "@example.com",
 		"/v1/suppressions/export?domain=example.com")
 	p = b.get("/suppressions?reason=spam_report&scope=instance")

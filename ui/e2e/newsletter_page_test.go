@@ -81,6 +81,7 @@ func TestANewsletterFromPagesAlone(t *testing.T) {
 	c.fill("name", "Spring")
 	c.fill("subject", "Hello {{subscriber.name}}")
 	c.fill("html", "<p>You have {{subscriber.attributes.Plan_size}} seats.</p>")
+	c.fill("rate", "0.05") // slow enough to be paused
 	c.presses("#insert")
 	apptest.Eventually(t, "the link is in the HTML", func() bool {
 		return strings.Contains(asked[string](c.visitor, `document.getElementById("html").value`),
@@ -101,8 +102,13 @@ func TestANewsletterFromPagesAlone(t *testing.T) {
 		t.Errorf("the test is %s", got)
 	}
 	c.presses("#live .ask > summary.primary")
-	c.sees("Send Spring to about 2 people", "as fast as the gateways allow", "You can pause it")
+	c.sees("Send Spring to about 2 people", "at most 0.05 emails per second", "You can pause it")
 	c.leads("#send")
+	c.sees("The campaign is now sending")
+	relay.Wait(2)
+	c.leads("#pause")
+	c.sees("The campaign is now paused")
+	c.leads("#resume")
 	relay.Wait(3)
 	c.sees("100.0 %", "2 recipients")
 	c.clean("the numbers")

@@ -197,13 +197,16 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 // A button with data-press is pressed when the field that it names changes.
 for (const button of document.querySelectorAll("[data-press]")) button.form.elements[button.dataset.press].addEventListener("change", () => button.click());
 
-// A button with data-insert asks the server for the form with an unsubscribe link. Here the link goes to the cursor instead.
+// A button with data-insert writes an unsubscribe link at the cursor of the field that it names.
 for (const button of document.querySelectorAll("[data-insert]")) {
+  button.hidden = false;
   button.addEventListener("click", (e) => {
-    const field = button.form.elements[button.dataset.insert];
-    const link = button.form.elements["render.format"]?.value === "markdown" ? "[Unsubscribe]({{rcpt.unsubscribeUrl}})" : '<p><a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>';
+    const { elements } = button.form, field = elements[button.dataset.insert];
+    const link = (elements["render.format"] ?? elements.format)?.value === "markdown" ? "[Unsubscribe]({{rcpt.unsubscribeUrl}})" : '<p><a href="{{rcpt.unsubscribeUrl}}">Unsubscribe</a></p>';
     e.preventDefault();
-    field.setRangeText(link, field.selectionStart, field.selectionEnd, "end");
+    const body = field.value.toLowerCase().lastIndexOf("</body>");
+    const at = field.selectionStart || (body < 0 ? field.value.length : body); // nobody writes before the first letter
+    field.setRangeText(link, at, Math.max(at, field.selectionEnd), "end");
     field.dispatchEvent(new Event("input", { bubbles: true }));
     field.focus();
   });
