@@ -15,6 +15,10 @@ import (
 // suppressionReasons are the choices of the form.
 var suppressionReasons = []string{"manual", "unsubscribe", "hard_bounce", "spam_report"}
 
+// suppressionWords are the reasons as pages show them.
+var suppressionWords = map[string]string{"manual": "added by hand", "unsubscribe": "unsubscribed",
+	"hard_bounce": "hard bounce", "spam_report": "spam complaint", "erased": "erased"}
+
 type suppressionsView struct {
 	Q        string                // the search: an address or a domain
 	Found    *api.SuppressionFound // all suppressions of Q, if it is an address
@@ -35,10 +39,10 @@ func suppressionForm(back string) form {
 		Groups: []formGroup{{Legend: "Add an entry", Folded: true, Fields: []formField{
 			{Name: "whom", Label: "Address, or @ and a domain", Most: 512, Required: true},
 			{Name: "reason", Label: "Reason", Kind: "choice", Choices: suppressionReasons,
-				Hint: "An unsubscribe stops bulk mail, and mail of lists; the other reasons stop every mail."},
-			{Name: "account", Label: "Only of account"},
-			{Name: "list", Label: "Only of its list", Hint: "Each account has its own lists."},
-			{Name: "expires", Label: "Last day (UTC)", Kind: "date", Hint: "Empty: it holds for ever."},
+				Hint: "unsubscribe stops bulk and list email. The other reasons stop every email."},
+			{Name: "account", Label: "Account (empty: all)"},
+			{Name: "list", Label: "List of this account"},
+			{Name: "expires", Label: "Last day (UTC)", Kind: "date", Hint: "Leave empty for no end."},
 			{Name: "note", Label: "Note", Most: 500},
 		}}}}
 }
@@ -84,6 +88,9 @@ func (u *UI) showSuppressions(w http.ResponseWriter, r *http.Request, list *url.
 	if err != nil {
 		return err
 	}
+	slices.SortStableFunc(view.Page.Suppressions, func(a, b api.Suppression) int {
+		return b.Created.Compare(a.Created)
+	})
 	at := func(cursor string) string { return view.at("/suppressions", cursor) }
 	view.cursorPager = cursors(at, view.Query.Cursor, view.Page.Cursor)
 	view.Export = view.at("/v1/suppressions/export", "")

@@ -25,8 +25,8 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/suppressions").has(t, "Nobody is suppressed.")
-	b.get("/suppressions?q=ann@example.com").has(t, "It is mailed: nothing is known")
+	b.get("/suppressions").has(t, "No addresses are suppressed.")
+	b.get("/suppressions?q=ann@example.com").has(t, "Postroom sends to it: neither")
 	w.bar(
 		suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "01ABC",
 			Response: "550 <b>no</b> such user"},
@@ -39,7 +39,7 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 	p.has(t, "ann@example.com", "Every mail to it is stopped.",
 		"Every mail to it is stopped, of the account shop.",
 		"Mail of the list news to it is stopped, of the account shop.",
-		"550 <b>no</b> such user", `href="/messages/01ABC"`, "@example.com", "for ever")
+		"550 <b>no</b> such user", `href="/messages/01ABC"`, "@example.com", "no end")
 	p.lacks(t, "ben@example.com")
 	if strings.Contains(p.body, "<b>no</b>") {
 		t.Error("the reply is not escaped")
@@ -76,7 +76,7 @@ func TestAddingAndRemovingSuppressions(t *testing.T) {
 	p.has(t, `id="whom-wrong">is not a valid email address`, `id="account-wrong">is required with a list`,
 		`id="list-wrong">is not the id of a list`, "Nothing was saved: 3 fields are wrong.", `value="ann@"`,
 		`value="by letter"`, `value="unsubscribe" selected`, `name="back" value="/suppressions?q=example.org"`,
-		"Entries of <strong>example.org</strong>")
+		"Entries for <strong>example.org</strong>")
 	if p.status != http.StatusBadRequest {
 		t.Errorf("wrong fields answer %d", p.status)
 	}
@@ -91,7 +91,7 @@ func TestAddingAndRemovingSuppressions(t *testing.T) {
 	b.submitForm("/suppressions/remove", gone).has(t, "was gone already.")
 	b.submitForm("/suppressions/remove", url.Values{"domain": {"example.org"}, "reason": {"manual"},
 		"back": {"https://evil.example/"}})
-	b.get("/suppressions").has(t, "Nobody is suppressed.")
+	b.get("/suppressions").has(t, "No addresses are suppressed.")
 }
 
 // upload posts a form with a file.
@@ -147,14 +147,14 @@ func TestSuppressionsHavePages(t *testing.T) {
 	}
 	b := w.operator()
 	first := b.get("/suppressions?reason=manual")
-	first.has(t, "60 entries", "Further")
+	first.has(t, "60 entries", "Next")
 	next := regexp.MustCompile(`href="(/suppressions\?[^"]*cursor[^"]*)" rel="next"`).FindStringSubmatch(
 		first.text())
 	if next == nil {
 		t.Fatal(first.body)
 	}
 	second := b.get(next[1])
-	second.has(t, "further ones", "First")
+	second.has(t, "(continued)", "First")
 	if n, m := strings.Count(first.body, "<tr>"), strings.Count(second.body, "<tr>"); n != 51 || m != 11 {
 		t.Errorf("%d and %d rows", n, m)
 	}
