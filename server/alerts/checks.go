@@ -317,7 +317,7 @@ func judgeOff(failing []webhooks.Failure) finding {
 		}
 	}
 	return some(webhookOff, len(off), "Postroom switched these webhook endpoints off, and they get no events: %s. "+
-		"Correct the receiver, switch it on with postroom webhook edit ID --on, and send what it missed with "+
+		"Correct the receiver, switch it on with postroom webhook update ID --on, and send what it missed with "+
 		"postroom api replayEndpoint ID --since TIME --background.", first(off))
 }
 
