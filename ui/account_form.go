@@ -28,8 +28,8 @@ func accountForm(id string) form {
 		{Name: "email", Label: "Address of the sender", Required: true, Most: 320,
 			Placeholder: "orders@shop.example"},
 		{Name: "gateways", Label: "Gateways", Kind: "lines", Most: 8192, Placeholder: "main\nspare weight=3",
-			Hint: "One a line, in order. After the id, weight=3 shares the load, and lane=bulk or " +
-				"lane=transactional takes mail of that lane alone. Without any, the relay below is needed."},
+			Hint: "One per line, in order. After the ID, weight=3 shares the load, and lane=bulk or " +
+				"lane=transactional limits the gateway to this kind of email. Without gateways, enter a relay below."},
 	}
 	if id != "" {
 		at := "/accounts/" + url.PathEscape(id)
@@ -51,19 +51,19 @@ func accountGroups() []formGroup {
 		quota.Fields = append(quota.Fields, formField{Name: "quota." + q.name, Label: q.label, Kind: "number",
 			Placeholder: "the setting"})
 	}
-	quota.Fields[len(quota.Fields)-1].Hint = "Empty: what the settings quotas.* say. 0: any number."
+	quota.Fields[len(quota.Fields)-1].Hint = "Leave a quota empty for the default (settings quotas.*), or enter 0 for no limit."
 	return []formGroup{
 		{Legend: "DKIM key of this account alone", Folded: true, Fields: []formField{
 			{Name: "dkim.domain", Label: "Domain", Most: 253},
 			{Name: "dkim.selector", Label: "Selector", Most: 253},
 			{Name: "dkim.privateKey", Label: "Private key (PEM)", Kind: "key", Most: 16384,
-				Hint: "Never shown. Empty: the stored one stays. Made with postroom dkim generate."},
+				Hint: "Create it with postroom dkim generate. Leave empty to keep the stored key."},
 		}},
 		{Legend: "Mail", Folded: true, Fields: []formField{
 			{Name: "accountTrouble", Label: "While the login is refused", Kind: "choice",
 				Choices: []string{"", "fail", "hold"}, Placeholder: "the setting delivery.accountTrouble"},
 			{Name: "retry", Label: "Delays between attempts", Most: 2048, Placeholder: "1m, 5m, 30m",
-				Hint: "The last one repeats. Empty: the setting."},
+				Hint: "The last delay repeats. Leave empty for the default."},
 			{Name: "idempotencyRequired", Label: "Refuse a submit without an idempotency key", Kind: "check"},
 			{Name: "trackOpens", Label: "Count opens", Kind: "choice", Choices: yesOrNo,
 				Placeholder: "the setting"},
@@ -111,7 +111,7 @@ func (r *formReader) gateways() []api.Route {
 			case name == "weight" && err == nil:
 				route.Weight = n
 			default:
-				r.wrong.Add("gateways", "%q must be lane=bulk, lane=transactional or a weight such as weight=3", word)
+				r.wrong.Add("gateways", "%q must be lane=bulk, lane=transactional or a weight like weight=3", word)
 			}
 		}
 		all = append(all, route)
@@ -175,7 +175,7 @@ func (u *UI) createAccount(w http.ResponseWriter, r *http.Request) error {
 		_, err = u.Accounts.Get(r.Context(), a.Account)
 		switch {
 		case err == nil:
-			err = fault.InvalidField("account", "is that of another account")
+			err = fault.InvalidField("account", "is already used by another account")
 		case fault.Is(err, fault.NotFound):
 			_, err = u.Provision().CreateAccount(r.Context(), a)
 		}

@@ -42,7 +42,7 @@ func TestAccountIsMadeTriedChangedAndDeleted(t *testing.T) {
 	}
 	b.submitForm("/accounts", f).has(t, "The account shop was added", "mail.example.com:587", "s1._domainkey",
 		"main", "of 100")
-	b.post("/accounts", f).has(t, "is that of another account")
+	b.post("/accounts", f).has(t, "is already used by another account")
 
 	p = b.get("/accounts/shop/edit")
 	p.isSafe(t, "/accounts/shop/edit")
@@ -61,7 +61,7 @@ func TestAccountIsMadeTriedChangedAndDeleted(t *testing.T) {
 		t.Errorf("the account became %+v", got)
 	}
 	w.login.Success = true
-	b.post("/accounts/shop/verify", nil).has(t, "Its own relay", "The relay let us in")
+	b.post("/accounts/shop/verify", nil).has(t, "Its own relay", "The login works")
 
 	p = b.get("/accounts/shop")
 	p.isSafe(t, "/accounts/shop")

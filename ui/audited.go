@@ -127,7 +127,7 @@ func (u *UI) loggedAction(w http.ResponseWriter, r *http.Request) error {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var asked any
 	if len(body) > 0 && json.Unmarshal(body, &asked) != nil {
-		return fault.New(fault.Invalid, "", "The request is no JSON")
+		return fault.New(fault.Invalid, "", "The request body isn't valid JSON")
 	}
 	path := strings.TrimPrefix(r.URL.Path, DashboardPath+"/api/queues/")
 	name, _, _ := strings.Cut(path, "/")

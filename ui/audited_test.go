@@ -63,7 +63,7 @@ func TestWhatIsDoneOnPagesIsInTheAuditLog(t *testing.T) {
 	b.get("/audit").has(t, "POST /queues/{queue}/pause", login.Who.Session, "queueKeep", "refused",
 		`aria-current="page"`)
 	b.get("/audit?kind=queue").lacks(t, "/suppressions/add")
-	b.get("/audit?verify=1").has(t, "nothing is missing and nothing was changed")
+	b.get("/audit?verify=1").has(t, "the log is complete and unchanged")
 	if p := b.get("/audit?kind=x&from=y"); p.status != http.StatusBadRequest {
 		t.Errorf("a wrong filter: %d", p.status)
 	}

@@ -17,14 +17,14 @@ type auditView struct {
 	Results  []api.AuditResult
 	Rows     []api.AuditEntry
 	Older    string             // URL of the next entries; empty: none
-	Further  bool               // these are not the newest
-	Verified *api.AuditVerified // nil: this was not asked for
+	Further  bool               // newer entries exist
+	Verified *api.AuditVerified // nil: not requested
 	URL      string             // of the page with these filters
 }
 
-// auditKinds are the kinds of objects that entries are about.
-var auditKinds = []string{"account", "gateway", "dkim", "template", "token", "endpoint", "settings", "queue",
-	"message", "suppression", "list", "segment", "subscriber", "campaign", "digestKind",
+// auditKinds are the kinds of objects in the log.
+var auditKinds = []string{"account", "gateway", "dkim", "template", "token", "person", "session",
+	"endpoint", "settings", "queue", "message", "suppression", "list", "segment", "subscriber", "campaign", "digestKind",
 	"digestRecipient", "digestRun", "documents"}
 
 var auditResults = []api.AuditResult{api.AuditBegun, api.AuditDone, api.AuditRefused, api.AuditFailed}
@@ -75,14 +75,14 @@ func readAuditQuery(v url.Values) (api.AuditQuery, error) {
 	for name, into := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
 		var err error
 		if *into, err = readSince(v.Get(name)); err != nil {
-			wrong.Add(name, "is not a date and time such as 2026-01-31T08:30, or an age such as 7d")
+			wrong.Add(name, "isn't a date and time like 2026-01-31T08:30, or an age like 7d")
 		}
 	}
 	if q.Kind != "" && !slices.Contains(auditKinds, q.Kind) {
-		wrong.Add("kind", "is not a kind of object")
+		wrong.Add("kind", "isn't a kind of object")
 	}
 	if q.Result != "" && !slices.Contains(auditResults, q.Result) {
-		wrong.Add("result", "is not a result")
+		wrong.Add("result", "isn't a result")
 	}
 	if len(q.Who)+len(q.ID)+len(q.Account) > 3*256 {
 		wrong.Add("who", "or another filter is too long")

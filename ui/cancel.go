@@ -78,7 +78,7 @@ func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 		answer.Active)
 	text := plural(answer.Deleted, "message was", "messages were") + " cancelled."
 	if answer.Active > 0 {
-		text += " " + plural(answer.Active, "message was", "messages were") + " being sent and went on."
+		text += " " + plural(answer.Active, "message was", "messages were") + " already being sent and not cancelled."
 	}
 	return done(w, r, local(r.PostForm.Get("back")), "%s", text)
 }
@@ -109,7 +109,7 @@ func (f filter) words() []string {
 	}
 	say("in state %s", string(f.State))
 	say("of account %s", f.Account)
-	say("in the %s lane", string(f.Lane))
+	say("in the %s stream", string(f.Lane))
 	say("tagged “%s”", f.Tag)
 	say("with “%s” in an address or the subject", f.Search)
 	say("accepted from %s UTC on", formMoment(f.After))

@@ -405,7 +405,7 @@ func TestDigestsArePausedOnTheirPage(t *testing.T) {
 	w.account("acme")
 	b := w.operator()
 	back := url.Values{"back": {"/digests"}}
-	b.submitForm("/queues/digests/pause", back).has(t, "Digests are paused. Events are still", "Resume digests")
+	b.submitForm("/queues/digests/pause", back).has(t, "Digests are paused. Postroom still accepts events", "Resume digests")
 	own := w.person("olga", api.RoleOperator, "acme")
 	p := own.get("/digests")
 	p.has(t, "Digests are paused")
@@ -413,7 +413,7 @@ func TestDigestsArePausedOnTheirPage(t *testing.T) {
 	if p := own.post("/queues/digests/resume", nil); p.status != http.StatusForbidden {
 		t.Errorf("resumed by somebody of one account: %d", p.status)
 	}
-	b.submitForm("/queues/digests/resume", back).has(t, "Digests go on", "Pause digests")
+	b.submitForm("/queues/digests/resume", back).has(t, "Digests resumed", "Pause digests")
 }
 
 // TestWrongFiltersOfDigestsAreNamed, and kept.

@@ -16,16 +16,26 @@ import (
 
 type endpointForm struct {
 	formValues
-	ID      string // empty: a new one
-	Trouble string // why it was refused; empty: it was not
-	Types   []event.Type
+	ID      string // empty: a new endpoint
+	Trouble string // why it was refused; empty: it wasn't
+	Groups  []eventGroup
 }
 
-// Wants reports whether an event type is among those of the form.
+// Twins returns the API request and the command that do the same.
+func (v endpointForm) Twins() string {
+	if v.ID == "" {
+		return "POST /v1/webhook-endpoints · postroom webhook add"
+	}
+	return "PATCH /v1/webhook-endpoints/" + v.ID + " · postroom webhook update " + v.ID
+}
+
+// Wants reports whether the form selects an event type.
 func (v endpointForm) Wants(t event.Type) bool { return v.Is("events", string(t)) }
 
 func (u *UI) newEndpoint(w http.ResponseWriter, r *http.Request) error {
-	return u.showEndpointForm(w, r, "", url.Values{}, nil)
+	f := url.Values{}
+	preset(r.URL.Query(), f)
+	return u.showEndpointForm(w, r, "", f, nil)
 }
 
 func (u *UI) showEndpointForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
@@ -38,9 +48,9 @@ func (u *UI) showEndpointForm(w http.ResponseWriter, r *http.Request, id string,
 	if id != "" {
 		title = "Change endpoint " + id
 	}
-	f.Del("secret") // it is typed again
+	f.Del("secret") // the user enters it again
 	return u.show(w, r, status, "endpointform", title, endpointForm{formValues: formValues{f}, ID: id,
-		Trouble: words, Types: event.Types()})
+		Trouble: words, Groups: eventGroups})
 }
 
 func (u *UI) editEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
@@ -53,6 +63,7 @@ func (u *UI) editEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) 
 	if !slices.Equal(e.Events, []string{"*"}) {
 		f["events"] = e.Events
 	}
+	preset(r.URL.Query(), f)
 	if e.RateLimit > 0 {
 		f.Set("rateLimit", strconv.Itoa(e.RateLimit))
 	}
@@ -64,8 +75,8 @@ func (u *UI) editEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) 
 	return u.showEndpointForm(w, r, id, f, nil)
 }
 
-// readEndpoint returns the endpoint of a form. Its error has all that can't be read; the rest is for package
-// webhooks.
+// readEndpoint returns the endpoint of a form. Its error has all fields that it can't read. Package webhooks
+// checks the others.
 func readEndpoint(f url.Values) (api.EndpointRequest, error) {
 	var wrong fault.Fields
 	e := api.EndpointRequest{URL: strings.TrimSpace(f.Get("url")), Events: f["events"],
@@ -78,7 +89,7 @@ func readEndpoint(f url.Values) (api.EndpointRequest, error) {
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok {
-			wrong.Add("headers", "must have lines such as X-Key: value")
+			wrong.Add("headers", "must have lines like X-Key: value")
 		}
 		e.Headers[name] = strings.TrimSpace(value)
 	}
@@ -92,7 +103,7 @@ func readEndpoint(f url.Values) (api.EndpointRequest, error) {
 	return e, fault.InvalidFields(wrong)
 }
 
-// createEndpoint makes an endpoint. Its page is the answer itself, because only it has the secret.
+// createEndpoint creates an endpoint. It answers with the page itself, because no other page shows the secret.
 func (u *UI) createEndpoint(w http.ResponseWriter, r *http.Request) error {
 	req, err := readEndpoint(r.PostForm)
 	if err != nil {
@@ -128,8 +139,8 @@ func (u *UI) deleteEndpoint(w http.ResponseWriter, r *http.Request, id, _ string
 		"The endpoint was deleted. Its pending deliveries will be skipped.")
 }
 
-// switchEndpoint switches an endpoint on or off. That of settings or an account is switched on again
-// only; its owner has its URL.
+// switchEndpoint switches an endpoint on or off. The endpoint of the settings or of an account can only be
+// switched on again.
 func (u *UI) switchEndpoint(on bool) func(http.ResponseWriter, *http.Request, string, string) error {
 	return func(w http.ResponseWriter, r *http.Request, id, _ string) error {
 		_, err := u.Webhooks.Patch(r.Context(), id, api.EndpointPatch{Enabled: &on})
@@ -142,15 +153,15 @@ func (u *UI) switchEndpoint(on bool) func(http.ResponseWriter, *http.Request, st
 		case err != nil:
 			return undone(w, r, endpointPath(id), err)
 		case !on:
-			return done(w, r, endpointPath(id), "The endpoint is off. What waits for it ends as skipped.")
+			return done(w, r, endpointPath(id), "The endpoint is off. Its pending deliveries will be skipped.")
 		}
-		return done(w, r, endpointPath(id), "The endpoint is on. What it missed can be sent with a replay.")
+		return done(w, r, endpointPath(id), "The endpoint is on. To send it the events that it missed, use a replay.")
 	}
 }
 
 func (u *UI) wakeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	got, err := u.Webhooks.Wake(r.Context(), id)
-	return told(w, r, endpointPath(id), endpointPath(id), err, "The endpoint is tried again. %s due now.",
+	return told(w, r, endpointPath(id), endpointPath(id), err, "Postroom tries the endpoint again. %s due now.",
 		plural(got.Woken, "delivery is", "deliveries are"))
 }
 

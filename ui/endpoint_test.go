@@ -38,7 +38,7 @@ func TestEndpointIsMadeAndChangedByItsForm(t *testing.T) {
 	if p.status != http.StatusOK {
 		t.Fatalf("made: %d %s", p.status, p.body)
 	}
-	p.has(t, "whsec_", "shown only this once")
+	p.has(t, "whsec_", "doesn’t show it again")
 	p.isSafe(t, "a new endpoint")
 	page, err := w.webhooks.Endpoints(t.Context(), 0, 10)
 	w.must(err)
@@ -65,7 +65,7 @@ func TestEndpointIsMadeAndChangedByItsForm(t *testing.T) {
 	b.submitForm(at+"/off", nil).has(t, "The endpoint is off", "Switch on")
 	b.submitForm(at+"/on", nil).has(t, "The endpoint is on", "Switch off")
 	p = b.post(at+"/secret", url.Values{"overlap": {"3600"}})
-	p.has(t, "whsec_", "an earlier one signs, too, until")
+	p.has(t, "whsec_", "requests also carry a signature with an earlier secret until")
 	b.submitForm(at+"/secret", url.Values{"overlap": {"long"}}).has(t, `class="flash bad"`, "overlap")
 	b.submitForm(at+"/test", url.Values{"event": {"mail"}}).has(t, `class="flash bad"`, "event")
 	b.submitForm(at+"/replay", url.Values{"since": {"soon"}}).has(t, `class="flash bad"`, "since")
@@ -98,15 +98,15 @@ func TestEndpointTellsItsNumbersAndItsRest(t *testing.T) {
 	p := b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, "It rests until", "after 5 failures: answered 500 Internal Server Error", "Try again now",
+	p.has(t, "Paused until", "after 5 failures: answered 500 Internal Server Error", "Try again now",
 		"0.0 %", "Requests by result", "Mean time of an answer")
-	b.get("/webhooks").has(t, "rests</span>")
+	b.get("/webhooks").has(t, "paused</span>")
 	p.has(t, `data-label="Next attempt">waits for the endpoint, until `)
 	page, err = w.webhooks.Deliveries(t.Context(), e.ID, 0, 7)
 	w.must(err)
 	for _, d := range page.Deliveries {
 		if one := b.get(at + "/deliveries/" + d.ID); d.Attempts == 0 {
-			one.has(t, "waits for the endpoint, until ", "No attempts of this delivery yet. It waits for ")
+			one.has(t, "waits for the endpoint, until ", "No attempts yet. It waits for ")
 		}
 	}
 	for _, hours := range []string{"168", "720"} {
@@ -114,7 +114,7 @@ func TestEndpointTellsItsNumbersAndItsRest(t *testing.T) {
 	}
 	p = b.get(at + "?status=pending&event=messageQueued")
 	p.has(t, "7 deliveries found")
-	b.get(at+"?status=failed").has(t, "There is no such delivery")
+	b.get(at+"?status=failed").has(t, "No deliveries match")
 	p = b.get(at + "?status=done")
 	if p.status != http.StatusBadRequest || !strings.Contains(p.text(), "status") {
 		t.Errorf("a wrong status: %d %s", p.status, p.body)
@@ -126,9 +126,9 @@ func TestEndpointTellsItsNumbersAndItsRest(t *testing.T) {
 	if p := b.get(at + "/deliveries/none"); p.status != http.StatusNotFound {
 		t.Errorf("an unknown delivery: %d", p.status)
 	}
-	b.submitForm(at+"/wake", nil).has(t, "The endpoint is tried again")
-	if p := b.get(at); regexp.MustCompile(`It rests until`).MatchString(p.text()) {
-		t.Error("it rests still")
+	b.submitForm(at+"/wake", nil).has(t, "Postroom tries the endpoint again")
+	if p := b.get(at); regexp.MustCompile(`Paused until`).MatchString(p.text()) {
+		t.Error("it is still paused")
 	}
 }
 

@@ -112,7 +112,7 @@ func wordsOf(err error) *fault.Error {
 		f, ok = errors.AsType[*fault.Error](redisdb.Away(err))
 	}
 	if !ok || f.Kind == fault.Internal {
-		return fault.New(fault.Internal, "", "What failed is in the log")
+		return fault.New(fault.Internal, "", "Something failed. Postroom's log has the details")
 	}
 	return f
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// formField is a field of a form. Its name is that of the API, so that faults find their field.
+// formField is a field of a form. It has the API's name, so that errors find their field.
 type formField struct {
 	Name, Label string
 	// empty: a line of text; number, secret, key (a secret of several lines), lines, date,
@@ -24,11 +24,12 @@ type formField struct {
 	List              []string          // what a line of text suggests
 	Picks             []pick            // of a picker
 	Others            []string          // values of a picker that aren't among its picks
+	Means             map[string]string // of checks: what each choice means; nil: they need no words
 	Most              int               // characters; 0: 256
 	Required          bool
-	Value             string   // as it was filled in; a secret has none
+	Value             string   // entered value; empty for a secret
 	Chosen            []string // of checks
-	Wrong             []string // what is wrong with it
+	Wrong             []string // its errors
 }
 
 // Length is the largest number of characters.
@@ -42,7 +43,7 @@ func (f formField) Word(choice string) string {
 // formGroup is a part of a form with a heading.
 type formGroup struct {
 	Legend string
-	Folded bool // unless something in it is filled in or wrong
+	Folded bool // unless a field has a value or an error
 	Fields []formField
 }
 
@@ -56,14 +57,14 @@ func (g formGroup) Open() bool {
 	return !g.Folded
 }
 
-// form is a form with what was filled in, and what is wrong with it.
+// form is a form with the entered values and its errors.
 type form struct {
 	Action, Back string // URLs
 	Save         string // text of its button
-	Twins        string // the call of the API and the command that do the same
+	Twins        string // API request and command that do the same
 	Hidden       map[string]string
 	Groups       []formGroup
-	Trouble      string // why it was refused, apart from what is beside its fields; empty: it was not
+	Trouble      string // why the form was refused, without the errors of its fields; empty: it wasn't
 }
 
 // fill puts values into the fields.
@@ -77,8 +78,8 @@ func (f *form) fill(v url.Values) {
 	}
 }
 
-// refuse fills in what was typed, puts what is wrong beside the fields, and returns the status of the answer;
-// nil: nothing is wrong. Errors that are no refusals are returned.
+// refuse fills in the typed values, adds errors to their fields, and returns the status of the response. A nil
+// error refuses nothing. It returns errors that aren't refusals.
 func (f *form) refuse(r *http.Request, typed url.Values, refused error) (status int, _ error) {
 	f.fill(typed)
 	status, words, err := formTrouble(r, refused)
@@ -103,8 +104,8 @@ func (f *form) refuse(r *http.Request, typed url.Values, refused error) (status 
 	return status, nil
 }
 
-// blame puts a fault beside its field, and reports whether there is one: that of the same name, the one that
-// the fault is about a part of, or the first part of what the fault is about.
+// blame adds an error to its field, and reports whether it found one: a field of the same name, of which the
+// error names a part, or which is the first part of the named object.
 func (f *form) blame(wrong fault.Field) bool {
 	for _, g := range f.Groups {
 		for i := range g.Fields {
@@ -119,7 +120,7 @@ func (f *form) blame(wrong fault.Field) bool {
 	return false
 }
 
-// formReader reads the fields of a form, and collects those that can't be read.
+// formReader reads the fields of a form, and collects the errors.
 type formReader struct {
 	url.Values
 	wrong fault.Fields
@@ -131,7 +132,7 @@ func (r *formReader) text(name string) string {
 
 func (r *formReader) on(name string) bool { return r.Get(name) != "" }
 
-// secret returns what was typed, or the old one.
+// secret returns the typed secret, else the old one.
 func (r *formReader) secret(name, old string) string { return cmp.Or(r.Get(name), old) }
 
 // whole returns a whole number; 0: the field is empty.
@@ -162,12 +163,12 @@ func (r *formReader) day(name string) *time.Time {
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		r.wrong.Add(name, "must be a date such as 2026-12-31")
+		r.wrong.Add(name, "must be a date like 2026-12-31")
 	}
 	return new(at.AddDate(0, 0, 1))
 }
 
-// Has reports whether a box of checks is ticked.
+// Has reports whether a choice is ticked.
 func (f formField) Has(choice string) bool { return slices.Contains(f.Chosen, choice) }
 
 // setNumber writes a number into a form, unless it is 0.
@@ -184,7 +185,7 @@ func setOn(f url.Values, name string, on bool) {
 	}
 }
 
-// none returns nil for a pointer to a zero value: a part of a record of which nothing is filled in.
+// none returns nil for a zero value: a part of a record without any entered value.
 func none[T comparable](v T) *T {
 	var zero T
 	if v == zero {
@@ -195,12 +196,12 @@ func none[T comparable](v T) *T {
 
 func limitFields() []formField {
 	return []formField{
-		{Name: "limits.perSecond", Label: "Recipients a second", Kind: "number"},
-		{Name: "limits.perMinute", Label: "Recipients a minute", Kind: "number"},
-		{Name: "limits.perDay", Label: "Recipients a day", Kind: "number"},
-		{Name: "limits.burst", Label: "At once after a pause", Kind: "number"},
-		{Name: "limits.connections", Label: "Connections at once", Kind: "number"},
-		{Name: "limits.perConnection", Label: "Messages on a connection", Kind: "number", Placeholder: "100",
-			Hint: "Empty: no limit, or that of the preset."},
+		{Name: "limits.perSecond", Label: "Recipients per second", Kind: "number"},
+		{Name: "limits.perMinute", Label: "Recipients per minute", Kind: "number"},
+		{Name: "limits.perDay", Label: "Recipients per day", Kind: "number"},
+		{Name: "limits.burst", Label: "Burst after a pause", Kind: "number"},
+		{Name: "limits.connections", Label: "Simultaneous connections", Kind: "number"},
+		{Name: "limits.perConnection", Label: "Messages per connection", Kind: "number", Placeholder: "100",
+			Hint: "Leave a limit empty for none, or for the limit of the preset."},
 	}
 }

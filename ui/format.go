@@ -26,6 +26,7 @@ func functions(static *files) template.FuncMap {
 			return map[string]any{"N": n, "URL": q.Of(api.State(state))}
 		},
 		"themes":  func() []string { return themes },
+		"reason":  func(name string) string { return suppressionWords[name] },
 		"seconds": func(s float64) string { return span(time.Duration(s * float64(time.Second))) },
 		"count":   chart.Count,
 		"size":    size,
@@ -47,6 +48,7 @@ func functions(static *files) template.FuncMap {
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,
 		"valid":    valid,
+		"recorded": auditSentence,
 		"happened": happened, "details": detailsOf,
 		"runReason": runReason, "digestAt": digestPath,
 		"digestNav": func(at, account string) map[string]string {
@@ -147,12 +149,19 @@ func clip(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// word returns a state as it is on pages. A dead letter has failed; that it is kept is told where it matters.
+// word returns a state as pages show it. A dead letter has failed; the page says where it matters that it is
+// kept.
 func word(state any) string {
-	if text := fmt.Sprint(state); text != string(api.StatusDead) {
+	switch text := fmt.Sprint(state); text {
+	case string(api.StatusDead):
+		return string(api.StatusFailed)
+	case "unset":
+		return "not used yet"
+	case "open":
+		return "paused"
+	default:
 		return text
 	}
-	return string(api.StatusFailed)
 }
 
 func plural(n int, one, many string) string {

@@ -17,7 +17,7 @@ func directGroups() []formGroup {
 		{Legend: "Direct delivery", Fields: []formField{
 			{Name: "mx.addresses", Label: "Addresses to send from", Kind: "lines", Most: 16384,
 				Placeholder: "192.0.2.1 mx1.example.com",
-				Hint:        "One a line, each with the name in its PTR record. Empty: the system chooses."},
+				Hint:        "One per line, each with the name in its PTR record. If empty, the system chooses."},
 			{Name: "mx.tls", Label: "TLS", Kind: "choice", Choices: []string{"", "required"},
 				Placeholder: "where the server offers it", Hint: "DANE and MTA-STS apply anyway."},
 		}},
@@ -58,16 +58,16 @@ func (r *formReader) domainLimits() map[string]api.DomainLimits {
 
 // apiGroups are the fields of a gateway with an API: those that its type has.
 func apiGroups(kind api.GatewayType) []formGroup {
-	const kept = "Never shown. Empty: the stored one stays, unless the region, URL or domain changes."
+	const kept = "Leave empty to keep the stored value. If you change the region, URL or domain, enter it again."
 	needs, has := gateways.APIFields(kind)
 	var fields []formField
 	for _, f := range []formField{
 		{Name: "api.key", Label: "Key", Kind: "secret", Most: 512, Hint: kept},
 		{Name: "api.secret", Label: "Secret", Kind: "secret", Most: 512, Hint: kept},
-		{Name: "api.webhookSecret", Label: "Secret of webhooks", Kind: "secret", Most: 512, Hint: kept},
+		{Name: "api.webhookSecret", Label: "Webhook secret", Kind: "secret", Most: 512, Hint: kept},
 		{Name: "api.region", Label: "Region", Most: 32, Placeholder: "us"},
 		{Name: "api.domain", Label: "Sending domain", Placeholder: "mg.example.com"},
-		{Name: "api.url", Label: "URL", Most: 2048, Placeholder: "that of the provider"},
+		{Name: "api.url", Label: "URL", Most: 2048, Placeholder: "the provider’s default"},
 		{Name: "api.stream", Label: "Message stream", Placeholder: "outbound"},
 		{Name: "api.pool", Label: "IP pool"},
 		{Name: "api.subaccount", Label: "Subaccount"},
@@ -84,15 +84,15 @@ func apiGroups(kind api.GatewayType) []formGroup {
 		case kind == api.GatewaySES && name == "pool":
 			f.Label = "Configuration set"
 		case kind == api.GatewaySES && name == "key":
-			f.Label, f.Hint = "Access key", "Empty: the credentials of the machine."
+			f.Label, f.Hint = "Access key", "Leave empty to use the machine's credentials."
 		case kind == api.GatewaySES && name == "region":
 			f.Placeholder = "eu-west-1"
 		case name == "webhookSecret":
 			f.Hint = hookHint(kind)
 		case kind == api.GatewayPostmark && name == "secret":
-			f.Label, f.Hint = "Account token", "Only to list domains. Empty: the stored one stays, if there is one."
+			f.Label, f.Hint = "Account token", "Needed only to list domains. Leave empty to keep the stored token."
 		case kind == api.GatewayHTTP && name == "secret":
-			f.Hint = "Signs the requests, as Standard Webhooks. Empty: one is made, or the stored one stays."
+			f.Hint = "Signs the requests (Standard Webhooks). Leave empty to keep the stored secret, or to generate one."
 		case kind == api.GatewayHTTP && name == "url":
 			f.Placeholder = "https://mail.example.com/send"
 		}
@@ -114,13 +114,13 @@ func apiGroups(kind api.GatewayType) []formGroup {
 func hookHint(kind api.GatewayType) string {
 	switch kind {
 	case api.GatewayMailgun:
-		return "The HTTP webhook signing key in Mailgun’s console. Empty: the stored one stays."
+		return "The HTTP webhook signing key in Mailgun’s console. Leave empty to keep the stored key."
 	case api.GatewaySES:
-		return "The ARN of the SNS topic. Empty: the stored one stays."
+		return "The ARN of the SNS topic. Leave empty to keep the stored ARN."
 	case api.GatewayResend, api.GatewaySendGrid, api.GatewayMandrill:
-		return "The provider makes it when you create the webhook. Empty: the stored one stays."
+		return "The provider shows it when you create the webhook. Leave empty to keep the stored secret."
 	}
-	return "Proves that reports are the provider’s. Empty: one is made, or the stored one stays."
+	return "Verifies the provider’s reports. Leave empty to keep the stored secret, or to generate one."
 }
 
 // valid says whether a DNS record is valid; nil: the provider doesn't tell.

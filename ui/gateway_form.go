@@ -93,8 +93,8 @@ func gatewayForm(id string, kind api.GatewayType) form {
 	f.Groups = append(f.Groups, formGroup{Legend: "Limits for each recipient domain", Folded: true,
 		Fields: []formField{{Name: "limitsPerDomain", Label: "Limits", Kind: "lines", Most: 16384,
 			Placeholder: "gmail.com perSecond=5 perMinute=100 connections=2",
-			Hint: "One domain a line; * is each domain without a line of its own. Large receivers’ domains, such as " +
-				"gmail.com and googlemail.com, count together."}}})
+			Hint: "One domain per line. * applies to all domains without their own line. Domains of one large receiver, " +
+				"like gmail.com and googlemail.com, share a limit."}}})
 	f.Groups = append(f.Groups, formGroup{Legend: "Warm-up", Folded: true, Fields: []formField{
 		{Name: "warmup.perDay", Label: "Recipients on the first day", Kind: "number",
 			Hint: "For an address that receivers don’t know yet: a little more every day, until the limit a day."},
@@ -197,7 +197,7 @@ func (u *UI) unusedGateway(r *http.Request, id string) error {
 	case err != nil:
 		return err
 	}
-	return fault.InvalidField("gateway", "is that of another gateway")
+	return fault.InvalidField("gateway", "is already used by another gateway")
 }
 
 // tryGateway logs in to the relay of a gateway that is not stored. Its error is beside the field that it is

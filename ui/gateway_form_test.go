@@ -36,7 +36,7 @@ func TestGatewayIsMadeTriedChangedAndDeleted(t *testing.T) {
 	}
 	w.login = api.VerifyResult{Success: true}
 	b.submitForm("/gateways", f).has(t, "The gateway main was added", "none lists it", "2.5 a second")
-	b.post("/gateways", f).has(t, "is that of another gateway")
+	b.post("/gateways", f).has(t, "is already used by another gateway")
 
 	p = b.get("/gateways/main")
 	p.isSafe(t, "/gateways/main")
@@ -57,7 +57,7 @@ func TestGatewayIsMadeTriedChangedAndDeleted(t *testing.T) {
 	p.has(t, `id="pass-wrong">must be entered again when host changes`, `value="elsewhere.example.com"`)
 
 	p = b.post("/gateways/main/verify", nil)
-	p.has(t, "Login: done", "The relay let us in")
+	p.has(t, "Login: done", "The login works")
 	w.login = api.VerifyResult{Code: "ETLS", Error: "certificate of <b>another</b>"}
 	p = b.post("/gateways/main/verify", nil)
 	p.has(t, "Connect: done", `TLS: <strong>failed`, "Login: not reached", "What to do:")

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -30,8 +32,84 @@ const guidePath = "/docs/guide"
 // guideView is a page of the documentation.
 type guideView struct {
 	Title string
-	Index bool // it is the list of all pages
+	Index bool // the list of all pages
 	HTML  template.HTML
+	At    string // name of the page
+	Q     string // words of the search
+	Found []guideHit
+}
+
+// guideSection is a heading of the index with the pages below it.
+type guideSection struct {
+	Title string
+	Pages []guideLink
+}
+
+// Has reports whether the section has a page.
+func (s guideSection) Has(name string) bool {
+	return slices.ContainsFunc(s.Pages, func(p guideLink) bool { return p.Name == name })
+}
+
+// guideLink is a page of the documentation. Its name is its path without .md.
+type guideLink struct{ Name, Title string }
+
+// guideHit is a page that the search found, with the text around the first match.
+type guideHit struct {
+	guideLink
+	Text string
+}
+
+var (
+	indexLine = regexp.MustCompile(`(?m)^## (.+)$|\[([^\]]+)\]\(([a-z0-9/-]+)\.md\)`)
+	markup    = regexp.MustCompile("[`*_#|>]+|\\]\\([^)]*\\)|\\[")
+)
+
+// guideMenu returns the pages of the documentation by section, as the index lists them.
+var guideMenu = sync.OnceValue(func() (menu []guideSection) {
+	index, err := fs.ReadFile(docs.Pages, "index.md")
+	if err != nil {
+		return nil
+	}
+	for _, m := range indexLine.FindAllSubmatch(index, -1) {
+		if heading := string(m[1]); heading != "" {
+			menu = append(menu, guideSection{Title: heading})
+			continue
+		}
+		if page := (guideLink{string(m[3]), string(m[2])}); len(menu) > 0 && !menu[len(menu)-1].Has(page.Name) {
+			menu[len(menu)-1].Pages = append(menu[len(menu)-1].Pages, page)
+		}
+	}
+	return slices.DeleteFunc(menu, func(s guideSection) bool { return len(s.Pages) == 0 })
+})
+
+// Menu returns the side menu.
+func (guideView) Menu() []guideSection { return guideMenu() }
+
+// searchGuide returns the pages that have all words, those with a match in the title first.
+func searchGuide(q string) []guideHit {
+	var titled, found []guideHit
+	words := strings.Fields(strings.ToLower(q))
+	for _, section := range guideMenu() {
+		for _, page := range section.Pages {
+			raw, err := fs.ReadFile(docs.Pages, page.Name+".md")
+			if err != nil {
+				continue // the index names a page that isn't there
+			}
+			text := strings.Join(strings.Fields(markup.ReplaceAllString(string(raw), " ")), " ")
+			lower := strings.ToLower(text)
+			if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(lower, w) }) {
+				continue
+			}
+			at := strings.Index(lower, words[0])
+			hit := guideHit{page, clip(strings.ToValidUTF8(text[min(max(0, at-80), len(text)):], ""), 240)}
+			if strings.Contains(strings.ToLower(page.Title), words[0]) {
+				titled = append(titled, hit)
+			} else {
+				found = append(found, hit)
+			}
+		}
+	}
+	return append(titled, found...)
 }
 
 func (p referencePages) guide(w http.ResponseWriter, r *http.Request) error {
@@ -43,6 +121,10 @@ func (p referencePages) guide(w http.ResponseWriter, r *http.Request) error {
 	v, err := readGuide(name)
 	if err != nil {
 		return err
+	}
+	v.At = name
+	if q := strings.TrimSpace(r.URL.Query().Get("q")); q != "" {
+		v.Q, v.Found = q, searchGuide(clip(q, 200))
 	}
 	return p.show(w, r, http.StatusOK, "guide", v.Title, v)
 }
@@ -68,7 +150,7 @@ var firstHeading = regexp.MustCompile(`(?m)^# (.+)$`)
 // readGuide returns a page of the documentation, which is named without .md.
 func readGuide(name string) (guideView, error) {
 	page, err := fs.ReadFile(docs.Pages, name+".md")
-	if err != nil { // also of names that are no valid paths
+	if err != nil { // invalid paths, too
 		return guideView{}, noGuide(name)
 	}
 	page = bytes.Replace(page, []byte("<!-- all reasons -->\n"), allReasons(), 1)
@@ -88,7 +170,7 @@ func readGuide(name string) (guideView, error) {
 	if err := reader.Convert(page, &out); err != nil {
 		return guideView{}, fmt.Errorf("render docs/%s.md: %w", name, err)
 	}
-	// wide tables and code scroll by themselves, with the keyboard too
+	// wide tables and code scroll on their own, with the keyboard, too
 	v.HTML = template.HTML(strings.NewReplacer("<table>", `<div class="sideways" tabindex="0"><table>`,
 		"</table>", "</table></div>", "<pre>", `<pre tabindex="0">`,
 		"<th></th>", "<td></td>"). // a heading without words confuses screen readers
@@ -105,8 +187,8 @@ func allReasons() []byte {
 	return table
 }
 
-// guideLinks lets links between pages lead to where the pages are served, and pictures be shown. Of links to
-// other files of the repository the words remain.
+// guideLinks points links and pictures to the served pages. It replaces links to other files of the repository
+// with their text.
 type guideLinks struct{ folder string }
 
 // Transform changes the links of a page.

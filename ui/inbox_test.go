@@ -38,7 +38,7 @@ func TestTheLinkOfTheDemoLogsInOnce(t *testing.T) {
 	if p := b.get(DemoLink("0123456789abcdef")); p.status != http.StatusSeeOther || p.to() != "/inbox" {
 		t.Fatalf("%d to %q: %s", p.status, p.to(), p.body)
 	}
-	b.get("/inbox").has(t, "No mail has arrived yet", "Log out", `aria-current="page">Inbox</a>`)
+	b.get("/inbox").has(t, "No messages yet", "Sign out", `aria-current="page">Inbox</a>`)
 	if p := w.browser().get(DemoLink("0123456789abcdef")); p.status != http.StatusNotFound {
 		t.Errorf("the second time: %d", p.status)
 	}

@@ -94,8 +94,8 @@ func TestLogShowsWhatBecameOfMail(t *testing.T) {
 		`0</span> <span class="l">pending`, "of account <strong>other</strong>",
 		`href="/log?account=other&status=dead"`)
 	b.get("/log?lane=bulk").has(t, `0</span> <span class="l">sent in the last hour`,
-		`1</span> <span class="l">failed<`, "in the <strong>bulk</strong> lane")
-	b.get("/log?search=nothing").has(t, "No message matches.", "Clear")
+		`1</span> <span class="l">failed<`, "in the <strong>bulk</strong> stream")
+	b.get("/log?search=nothing").has(t, "No messages match.", "Clear")
 }
 
 func TestLogRefusesNonsense(t *testing.T) {
@@ -159,7 +159,7 @@ func TestLogGoesOnByCursor(t *testing.T) {
 				t.Errorf("%q: row %d is %q, want %q", query, i, subject, want)
 			}
 		}
-		second.has(t, "Newest", "these are <strong>older ones</strong>")
+		second.has(t, "Newest", "(continued)")
 		second.lacks(t, `/log?part=rows`)
 		if second.older() != "" {
 			t.Errorf("%q: there is a third page", query)
@@ -199,9 +199,9 @@ func TestMessageTellsItsStoryAfterItsEnd(t *testing.T) {
 	b := w.operator()
 	p := b.get("/messages/" + id)
 	p.isSafe(t, "/messages")
-	p.has(t, "Attempt 1", "Sent: ada@example.net", "To be tried again: busy@example.net", "Attempt 2",
-		"Failed for good: busy@example.net", "451 4.3.2 Come back later", "Send again with corrections")
-	if strings.Index(p.body, "To be tried again") > strings.Index(p.body, "Attempt 2") {
+	p.has(t, "Attempt 1", "Sent: ada@example.net", "Will be retried: busy@example.net", "Attempt 2",
+		"Failed: busy@example.net", "451 4.3.2 Come back later", "Send again with corrections")
+	if strings.Index(p.body, "Will be retried") > strings.Index(p.body, "Attempt 2") {
 		t.Error("the story is out of order")
 	}
 
@@ -212,8 +212,8 @@ func TestMessageTellsItsStoryAfterItsEnd(t *testing.T) {
 	sent.lacks(t, "Send again", "Download", "data-live", "Reschedule",
 		"<form method=\"post\" action=\"/messages")
 	b.get("/messages/"+ids[api.StatusCancelled]).has(t, "This message was cancelled",
-		"The reason given: operator", "<strong>Cancelled</strong>: ada@example.net", "0 of 10 attempts made")
-	b.get("/messages/"+ids[api.StatusQueued]).has(t, "To be tried again", "Send now", "delayed",
+		"Reason: operator", "<strong>Cancelled</strong>: ada@example.net", "0 of 10 attempts made")
+	b.get("/messages/"+ids[api.StatusQueued]).has(t, "Will be retried", "Send now", "delayed",
 		`aria-current="page">Outbox`)
 }
 
@@ -224,7 +224,7 @@ func TestDeletedDeadLetterStaysInTheLog(t *testing.T) {
 	b := w.operator()
 	b.submitForm("/messages/"+id+"/cancel", nil).has(t, id)
 	p := b.get("/messages/" + id)
-	p.has(t, "This message failed for good", "Its dead letter was deleted: operator", "550 5.1.1 No such user",
+	p.has(t, "This message failed", "It was deleted: operator", "550 5.1.1 No such user",
 		"Attempt 1")
 	p.lacks(t, "Send again")
 	p = b.get("/log?status=failed")
@@ -273,7 +273,7 @@ func TestManyAreSentAgainOtherwise(t *testing.T) {
 	b := w.operator()
 	p := b.get("/replay?account=default&state=failed")
 	p.eachFieldHasALabel(t, "/replay")
-	p.has(t, "Otherwise than before", `<option value="spare">`)
+	p.has(t, "Use another gateway or account", `<option value="spare">`)
 	b.submitForm("/replay", url.Values{"account": {"default"}, "gateway": {"spare"},
 		"to": {"x@example.net"}}).has(t, "1 message is due again.")
 	m, err := w.outbox.Reader.Get(t.Context(), id)

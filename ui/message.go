@@ -123,20 +123,27 @@ var ids = regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{26}$`)
 func onMessage(u *UI, h func(w http.ResponseWriter, r *http.Request, id string) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id := strings.ToUpper(r.PathValue("id"))
-		if !ids.MatchString(id) {
-			return unknown()
-		}
-		if bound := boundTo(r); bound != "" {
-			account, err := u.Outbox.Reader.AccountOf(r.Context(), id)
-			switch {
-			case fault.Is(err, fault.NotFound), err == nil && account != bound:
-				return unknown()
-			case err != nil:
-				return err
-			}
+		if err := u.ownMessage(r, id); err != nil {
+			return err
 		}
 		return h(w, r, id)
 	}
+}
+
+// ownMessage returns NotFound for a message of an account that the caller may not see.
+func (u *UI) ownMessage(r *http.Request, id string) error {
+	bound := boundTo(r)
+	if !ids.MatchString(id) {
+		return unknown()
+	}
+	if bound == "" {
+		return nil
+	}
+	account, err := u.Outbox.Reader.AccountOf(r.Context(), id)
+	if fault.Is(err, fault.NotFound) || err == nil && account != bound {
+		return unknown()
+	}
+	return err
 }
 
 func unknown() error {
@@ -217,10 +224,10 @@ func (u *UI) cancel(w http.ResponseWriter, r *http.Request, id string) error {
 		return done(w, r, "/outbox", "Message %s was cancelled.", id)
 	case answer.Code != "":
 		return redirectWith(w, r, messagePath(id),
-			flash{Text: "The message is being sent at this moment; it was not cancelled.", Bad: true})
+			flash{Text: "Postroom is sending the message now, so it wasn't cancelled.", Bad: true})
 	}
 	return redirectWith(w, r, messagePath(id),
-		flash{Text: "The message had ended already; there was nothing to cancel.", Bad: true})
+		flash{Text: "The message was already finished, so there was nothing to cancel.", Bad: true})
 }
 
 func (u *UI) retry(w http.ResponseWriter, r *http.Request, id string) error {

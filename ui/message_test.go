@@ -35,7 +35,7 @@ func TestMessageShowsItsStory(t *testing.T) {
 		"250 2.0.0 OK: queued <as> 42",
 		"451 4.3.2 Come back later", "Attempt 1", "Next attempt", `"order": 42`, "#greeting", "key-1", "Hello Ada,",
 		"Attachments 1",
-		"All of the source", "Send now", "Yes, cancel it", "Reschedule")
+		"Full source", "Send now", "Yes, cancel it", "Reschedule")
 	live := w.operator().get("/messages/" + id + "?part=live")
 	live.has(t, "Attempt 1")
 	live.has(t, `<details class="dialogue" id="dialogue-1" data-keep>`, "    0 ms  -- connected\n",
@@ -68,7 +68,7 @@ func TestInDoubtIsMarked(t *testing.T) {
 	id := w.submit(api.SubmitRequest{To: api.Addresses{{Address: "lost@example.net"}}})
 	w.deliver(id)
 	b := w.operator()
-	b.get("/messages/"+id).has(t, "1 attempt in doubt", "nobody knows whether the relay took the message")
+	b.get("/messages/"+id).has(t, "1 attempt in doubt", "the relay may have accepted the message")
 	b.get("/outbox").has(t, "in doubt")
 }
 
@@ -81,7 +81,7 @@ func TestFailedMessageCanBeSentAgain(t *testing.T) {
 	w.deliver(id)
 	b := w.operator()
 	p := b.get("/messages/" + id)
-	p.has(t, "no attempt will follow", "550 5.1.1 No such user", "Failed for good.", "Send again", "Delete…",
+	p.has(t, "no more attempts", "550 5.1.1 No such user", "Failed.", "Send again", "Delete…",
 		"what was in it")
 	if p := b.get("/messages/" + id + "/content"); !strings.Contains(p.body, "what was in it") {
 		t.Errorf("its content: %d %s", p.status, p.body)
@@ -110,7 +110,7 @@ func TestWhatBecameOfAMessage(t *testing.T) {
 	p.lacks(t, "Send now", "data-live")
 	b.get("/messages/"+cancelled).has(t, "This message was cancelled")
 	b.get("/messages/"+strings.ToLower(sent)).has(t, "This message was sent")
-	b.submitForm("/messages/"+sent+"/cancel", nil).has(t, "had ended already")
+	b.submitForm("/messages/"+sent+"/cancel", nil).has(t, "was already finished")
 	b.submitForm("/messages/"+sent+"/retry", nil).has(t, "was sent")
 	if p := b.get("/messages/" + sent + "/content"); p.status != http.StatusNotFound {
 		t.Errorf("its content answers %d", p.status)
@@ -142,7 +142,7 @@ func TestMessageThatCameBackIsRed(t *testing.T) {
 	b := w.operator()
 	p := b.get("/messages/" + id)
 	p.has(t, `<span class="chip bounced">bounced</span>`, "<strong>Bounced.</strong> ann@example.com",
-		"550 5.1.1 <nobody>", "Ask for another one", `href="/suppressions?q=ann`)
+		"550 5.1.1 <nobody>", "Ask for another address", `href="/suppressions?q=ann`)
 	p.lacks(t, "This message was sent")
 	b.get("/messages/"+fine).has(t, `<span class="chip delivered">`, "This message was sent")
 	p = b.get("/log?status=bounced")
@@ -180,7 +180,7 @@ func TestABouncedRecipientIsNotGreen(t *testing.T) {
 	p.has(t, row("ann@example.com", "bounced"), row("bob@example.com", "opened"), row("cy@example.com", "sent"),
 		`<span class="chip bounced">bounced</span> 1`)
 	if ended, back := strings.Index(p.body, "<strong>Ended</strong>"),
-		strings.Index(p.body, "<strong>Came back</strong>"); ended < 0 || back < ended {
+		strings.Index(p.body, "<strong>Bounced</strong>"); ended < 0 || back < ended {
 		t.Errorf("the timeline has the end at %d, and the bounce at %d", ended, back)
 	}
 	b.get("/to/ann@example.com").has(t, `data-label="For the address"><span class="chip bounced">`)
@@ -194,7 +194,7 @@ func TestAFailedMessageSaysWhenItFailed(t *testing.T) {
 	id := w.submit(api.SubmitRequest{To: api.Addresses{{Address: "nobody@example.net"}}})
 	w.deliver(id)
 	b := w.operator()
-	b.get("/messages/"+id).has(t, "<span>failed <time", "</time> <div><strong>Failed for good.</strong>")
+	b.get("/messages/"+id).has(t, "<span>failed <time", "</time> <div><strong>Failed.</strong>")
 	b.get("/log").has(t, `<td data-label="Ended"><time`)
 }
 
@@ -357,16 +357,16 @@ func TestViewsOfTheContent(t *testing.T) {
 			{Filename: "Grüße.html", Content: []byte("<script>alert(1)</script>"), ContentType: "text/html"}}})
 	b, path := w.operator(), "/messages/"+id
 	views := map[string][]string{
-		"": {`<iframe class="mail" src="` + path + `/html" sandbox title=`, "Images of other hosts are not loaded",
+		"": {`<iframe class="mail" src="` + path + `/html" sandbox title=`, "Images of other hosts aren’t loaded",
 			`href="` + path + `?images=1&view=html#content">Load images`,
-			`?view=html&width=phone#content">As on a phone`},
+			`?view=html&width=phone#content">Phone width`},
 		"?view=html&width=phone&images=1": {`<iframe class="mail phone" src="` + path + `/html?images=1"`,
-			`href="` + path + `?images=1&view=html#content">Full width`, "Without images of other hosts"},
+			`href="` + path + `?images=1&view=html#content">Full width`, "Hide images of other hosts"},
 		"?view=nonsense": {"<iframe"},
 		"?view=text":     {"Hello <Ada>", `?view=text#content" aria-current="true">Text`},
-		"?view=source":   {"Content-Type: multipart/mixed", "All of the source"},
+		"?view=source":   {"Content-Type: multipart/mixed", "Full source"},
 		"?view=headers":  {`data-label="Field">X-Order</th>`, `data-label="Value">Grüße</td>`, "=?utf-8?"},
-		"?view=attachments": {"Attachments 2", path + `/parts/3" download>logo.png`, "shown in the html",
+		"?view=attachments": {"Attachments 2", path + `/parts/3" download>logo.png`, "shown in the HTML",
 			"Grüße.html"},
 	}
 	for view, want := range views {
@@ -424,7 +424,7 @@ func TestHugeContentKeepsThePageSmall(t *testing.T) {
 	for view, more := range map[string]bool{"html": false, "text": true, "source": true, "headers": true,
 		"attachments": false} {
 		p := b.get("/messages/" + id + "?view=" + view)
-		if len(p.body) > 100<<10 || strings.Contains(p.body, "There is more") != more {
+		if len(p.body) > 100<<10 || strings.Contains(p.body, "The content is longer") != more {
 			t.Errorf("%s: a page of %d bytes", view, len(p.body))
 		}
 	}
@@ -466,7 +466,7 @@ func TestContentAfterSending(t *testing.T) {
 	b, path := w.operator(), "/messages/"+answer.QueueID
 	page := b.get(path)
 	page.isSafe(t, path)
-	page.has(t, "This message was sent", "The content is kept after sending. It will be deleted <time",
+	page.has(t, "This message was sent", "Postroom keeps the content after sending. It will be deleted <time",
 		`src="`+path+`/html"`, "Download .eml")
 	page.lacks(t, "not kept")
 	b.get(path+"?view=text").has(t, "The code is 1234", "It will be deleted")

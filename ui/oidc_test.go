@@ -34,7 +34,7 @@ func TestLoginAtAnIssuer(t *testing.T) {
 	b := w.browser()
 	login := b.get("/login?next=/log%3Fpage%3D2")
 	login.isSafe(t, "the login page")
-	login.has(t, "Log in with Example <b>", `href="/login/oidc?next=%2flog%3fpage%3d2"`)
+	login.has(t, "Sign in with Example <b>", `href="/login/oidc?next=%2flog%3fpage%3d2"`)
 	begun := b.get("/login/oidc?next=%2flog%3fpage%3d2")
 	if begun.status != http.StatusSeeOther || !strings.HasPrefix(begun.to(), s.URL) {
 		t.Fatal(begun.status, begun.to())
@@ -114,10 +114,10 @@ func TestAPersonOfAnIssuerIsAdded(t *testing.T) {
 	t.Parallel()
 	w, s := signOn(t)
 	b := w.operator()
-	b.get("/people").has(t, "logs in with Example <b>")
+	b.get("/people").has(t, "signs in with Example <b>")
 	p := b.submitForm("/people", url.Values{"person": {"ada@example.com"}, "role": {"operator"},
 		"external": {"on"}})
-	p.has(t, "logs in at "+s.URL)
+	p.has(t, "signs in at "+s.URL)
 	got, err := w.ui.People.Get(t.Context(), "ada@example.com")
 	if err != nil || got.Identity == nil || got.Identity.Issuer != s.URL || got.Invited {
 		t.Errorf("%+v, %v", got, err)

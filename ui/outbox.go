@@ -10,17 +10,17 @@ import (
 
 type outboxView struct {
 	Filter  filter
-	Counted bool            // the tabs have counts: those of the account and the lane of the filter
+	Counted bool            // the tabs have counts, for the account and the stream of the filter
 	Whole   bool            // the whole instance is shown, so sending can be paused
-	Sending api.QueueStatus // both lanes
-	Bulk    api.QueueStatus // the bulk lane alone
+	Sending api.QueueStatus // both streams
+	Bulk    api.QueueStatus // the bulk stream alone
 	Tabs    []tab
 	Rows    []api.OutboxMessage
 	Pager   pager
-	stretch // in place of pages: of a search, and of a file
+	stretch // instead of pages, for a search and for a file
 }
 
-// tab narrows the outbox to a state, and counts it.
+// tab filters the outbox by a state, and counts its messages.
 type tab struct {
 	State   api.State // empty: all
 	Count   int
@@ -106,14 +106,14 @@ func (u *UI) listOutbox(r *http.Request, v *outboxView) error {
 
 // switched is the result of pausing or resuming a queue, by its name and whether it is paused.
 var switched = map[string]map[bool]string{
-	"submit": {true: "Sending is paused. Attempts under way finish; new messages are accepted and wait.",
-		false: "Sending goes on."},
-	"bulk": {true: "The bulk lane is paused. Transactional mail goes on.", false: "The bulk lane goes on."},
-	"digests": {true: "Digests are paused. Events are still taken in; what comes due meanwhile is mailed later.",
-		false: "Digests go on."},
-	"documents": {true: "Indexing is paused. What changes meanwhile is found later.",
-		false: "Indexing goes on."},
-	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks go on."},
+	"submit": {true: "Sending is paused. Running attempts finish; Postroom accepts new messages, which wait.",
+		false: "Sending resumed."},
+	"bulk": {true: "Bulk sending is paused. Transactional email continues.", false: "Bulk sending resumed."},
+	"digests": {true: "Digests are paused. Postroom still accepts events, and sends due digests when you resume.",
+		false: "Digests resumed."},
+	"documents": {true: "Indexing is paused. The search finds new changes when you resume.",
+		false: "Indexing resumed."},
+	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks resumed."},
 }
 
 // setPaused pauses or resumes a queue.

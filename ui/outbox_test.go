@@ -66,7 +66,7 @@ func TestOutboxShowsMessages(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
-	b.get("/outbox?account=nobody").has(t, "No message matches.", "Clear")
+	b.get("/outbox?account=nobody").has(t, "No messages match.", "Clear")
 }
 
 func TestWrongFiltersAreNamed(t *testing.T) {
@@ -118,17 +118,17 @@ func TestPauseAndResume(t *testing.T) {
 	id := w.submit(api.SubmitRequest{})
 	b := w.operator()
 	p := b.submitForm("/queues/submit/pause", url.Values{"back": {"/outbox?tag=x"}})
-	p.has(t, "Sending is paused. Attempts under way finish", "Resume sending", `value="x"`)
+	p.has(t, "Sending is paused. Running attempts finish", "Resume sending", `value="x"`)
 	p.lacks(t, "Pause bulk")
 	if got := w.state(id); got != api.Paused {
 		t.Errorf("the message is %s", got)
 	}
-	if p := b.get("/outbox"); strings.Contains(p.body, "Attempts under way finish") {
+	if p := b.get("/outbox"); strings.Contains(p.body, "Running attempts finish") {
 		t.Error("the sentence is said twice")
 	}
 	back := url.Values{"back": {"/outbox"}}
-	b.submitForm("/queues/submit/resume", back).has(t, "Sending goes on.", "Pause sending")
-	b.submitForm("/queues/bulk/pause", back).has(t, "The bulk lane is paused", "Resume bulk",
+	b.submitForm("/queues/submit/resume", back).has(t, "Sending resumed.", "Pause sending")
+	b.submitForm("/queues/bulk/pause", back).has(t, "Bulk sending is paused", "Resume bulk",
 		"Pause sending")
 	b.submitForm("/queues/bulk/resume", nil)
 	b.submitForm("/queues/notify/pause", url.Values{"back": {"/webhooks"}}).has(t, "Webhooks are paused",
@@ -193,7 +193,7 @@ func TestCancelAsksAgainWhenThereAreMore(t *testing.T) {
 	_, err := w.outbox.Operations.Patch(t.Context(), moved, api.OutboxPatch{SendAt: &at})
 	w.must(err)
 	p := b.post("/cancel", form)
-	p.has(t, "You confirmed 1 message; meanwhile there are more", "Cancel 2 messages?")
+	p.has(t, "You confirmed 1 message, but there are more now", "Cancel 2 messages?")
 	if w.state(moved) != api.Scheduled {
 		t.Error("it was cancelled all the same")
 	}
@@ -290,7 +290,7 @@ func TestFailedMailIsSentAgainByReason(t *testing.T) {
 	p.lacks(t, "Tick "+ids[2])
 
 	b.submitForm("/replay", url.Values{"reason": {"mailboxFull"}, "which": {"ticked"}}).has(t,
-		"No message is ticked.")
+		"Tick the messages first.")
 	b.submitForm("/replay", url.Values{"reason": {"mailboxFull"}, "which": {"ticked"}, "id": {ids[1]}}).has(t,
 		"1 message is due again.", "Send 1 failed message again?")
 	if got := w.state(ids[0]); got != api.Failed {
@@ -327,9 +327,9 @@ func TestFailedMailOfAnAccountIsSentAgain(t *testing.T) {
 		"/outbox?state=failed&account=default&search=nobody"} {
 		b.get(query).lacks(t, "Send these again")
 	}
-	b.get("/messages/"+locked).has(t, "The account was refused, not the message",
+	b.get("/messages/"+locked).has(t, "The relay refused the account, not the message",
 		`href="/replay?account=default"`)
-	b.get("/messages/"+nobody).lacks(t, "The account was refused")
+	b.get("/messages/"+nobody).lacks(t, "The relay refused the account")
 	b.get("/outbox?state=failed&account=default").has(t, "Send these again",
 		`href="/replay?account=default&state=failed"`)
 	p := b.get("/replay?account=default&state=failed")

@@ -1,24 +1,28 @@
 package ui
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/smtpsend/replies"
 	"github.com/postroom/postroom/ui/chart"
 )
 
-// overviewView is the first page: whether mail flows, what is wrong, and where it is mended.
+// overviewView is the first page: whether mail flows, what is wrong, and where to fix it.
 type overviewView struct {
 	api.Overview
-	Asked string // the account that was asked for; empty: none
+	Asked string            // account of the URL; empty: none
+	names map[string]string // descriptions of endpoints, by id
 }
 
-// section returns the entry of the navigation that the page belongs to.
+// section returns the menu entry of the page.
 func (overviewView) section() string { return "overview" }
 
 // Periods returns the choices of the period.
@@ -51,10 +55,24 @@ func (u *UI) overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return u.show(w, r, http.StatusOK, "overview", "Overview", overviewView{found, asked})
+	view := overviewView{found, asked, map[string]string{}}
+	for _, t := range found.Troubles {
+		if t.Kind != "endpoint" {
+			continue
+		}
+		e, err := u.Webhooks.Endpoint(r.Context(), t.ID)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		view.names[t.ID] = e.Description
+	}
+	return u.show(w, r, http.StatusOK, "overview", "Overview", view)
 }
 
-// Colour returns the class of the chip of the flow.
+// Name returns the name of what has a problem: an endpoint's description, else the id.
+func (v overviewView) Name(t api.OverviewTrouble) string { return cmp.Or(v.names[t.ID], t.ID) }
+
+// Colour returns the class of the chip for the flow.
 func (v overviewView) Colour() string {
 	return map[string]string{api.FlowSending: "sent", api.FlowIdle: "waiting", api.FlowLate: "failed",
 		api.FlowStuck: "failed", api.FlowPaused: "paused"}[v.Flow.State]
@@ -70,7 +88,7 @@ func (v overviewView) AcceptedChart() (template.HTML, error) {
 	return c.HTML()
 }
 
-// ResultChart returns what became of mail.
+// ResultChart returns the results of sending.
 func (v overviewView) ResultChart() (template.HTML, error) {
 	c := chart.Bars{ID: "results", Title: "Recipients whose mail was sent, failed or bounced", Step: v.step(),
 		Names: []string{"sent", "failed", "bounced"}}
@@ -80,9 +98,42 @@ func (v overviewView) ResultChart() (template.HTML, error) {
 	return c.HTML()
 }
 
+// failureRow is a row of the failures: what the replies mean, with the newest of them.
+type failureRow struct {
+	api.OverviewReason
+	Why api.Explanation
+}
+
+// Why returns the reasons of failures by what the replies mean, most frequent first. Replies without an
+// explanation stay apart.
+func (v overviewView) Why() (rows []failureRow) {
+	for _, r := range v.Failures.Reasons {
+		why := replies.Explain(r.Text)
+		i := slices.IndexFunc(rows, func(row failureRow) bool {
+			return row.Why.Reason == why.Reason && why.Reason != "unknown"
+		})
+		if i < 0 {
+			rows = append(rows, failureRow{r, why})
+			continue
+		}
+		rows[i].Messages += r.Messages
+	}
+	slices.SortStableFunc(rows, func(a, b failureRow) int { return cmp.Compare(b.Messages, a.Messages) })
+	return rows
+}
+
+// Replay returns the URL of the page that replays the failed messages of a row.
+func (v overviewView) Replay(row failureRow) string {
+	f := replayFilter{filter: filter{State: api.Failed, Account: v.Account}}
+	if row.Why.Reason == "unknown" {
+		return f.Because("")
+	}
+	return f.Because(row.Why.Reason)
+}
+
 func (v overviewView) step() time.Duration { return v.Bars[1].Time.Sub(v.Bars[0].Time) }
 
-// rateStates are the states of rates: the class of a chip, and words.
+// rateStates are the states of rates: the class and the text of their chip.
 var rateStates = map[string]struct{ Class, Text string }{
 	"good": {"sent", "good"}, "few": {"waiting", "too few to judge"}, "high": {"delayed", "high"},
 	"over": {"failed", "over the limit"},

@@ -35,8 +35,8 @@ func TestOverviewOfNothing(t *testing.T) {
 	b := w.operator()
 	p := b.get("/")
 	p.isSafe(t, "/")
-	p.has(t, "<h1>Overview</h1>", "No message was sent in the last 10 minutes, and none is due.", "nothing was sent",
-		"There are no figures yet.", "No message of the period failed for good.", "<p>None.</p>",
+	p.has(t, "<h1>Overview</h1>", "No message was sent in the last 10 minutes, and none is due.", "no messages sent yet",
+		"There are no figures yet.", "No messages of this period failed.", "<p>None.</p>",
 		`data-live="/?part=all&days=1"`, `href="/" aria-current="page">Overview`, `href="/outbox">Outbox`)
 	p.lacks(t, `id="alerts"`, "What to do")
 	part := b.get("/?part=all&days=7")
@@ -67,7 +67,7 @@ func TestOverviewOfMail(t *testing.T) {
 		p.has(t, "Messages were sent in the last 10 minutes, and 1 due message is waiting.", "/messages/"+waits,
 			`accepted <strong>5</strong>`, `sent <strong>1</strong>`, `failed <strong>2</strong>`,
 			`data-label="Messages">2</td>`, "<…> is nobody", "/messages/"+failed,
-			"Counted over the newest 2 messages of 2", "of the newest 1 message sent", "The figures",
+			"Counted over the newest 2 messages of 2", "newest 1 message sent", "The figures",
 			`href="/outbox?state=failed"`)
 		p.lacks(t, "bob@example.net")
 		if len(p.body) > 100_000 {
@@ -129,7 +129,7 @@ func TestOverviewOfAnAccount(t *testing.T) {
 	p := b.get("/")
 	p.isSafe(t, "/")
 	p.has(t, `accepted <strong>1</strong>`, `sent <strong>1</strong>`, `failed <strong>0</strong>`,
-		"No message of the period failed for good.", "Account, gateways and webhooks in trouble", `/log?account=mine`)
+		"No messages of this period failed.", "Problems with the account, its gateways and webhooks", `/log?account=mine`)
 	p.lacks(t, "redisMemory", `id="alerts"`, "theirs", "Gateways")
 	b.get("/log").lacks(t, `id="alerts"`)
 	if got := b.get("/?account=theirs"); got.status != http.StatusForbidden {

@@ -20,27 +20,28 @@ import (
 //go:embed templates
 var embedded embed.FS
 
-// frame is the data of every page, with that of the single page in Data.
+// frame is the data of every page. Data is the data of the single page.
 type frame struct {
 	Title    string
-	Section  string // entry of the navigation
+	Section  string // menu entry
 	Version  string
 	LoggedIn bool
-	Alerting int      // alerts of the instance that are on; 0 for who sees one account only
+	Alerting int      // active alerts; 0 for a viewer of one account
 	Admin    bool     // may change settings
 	ReadOnly bool     // may change nothing
-	Person   string   // who is logged in; empty: a token
-	Account  string   // the only one that is shown; empty: all
-	Accounts []string // that the person may choose from
+	Person   string   // name of the user; empty: a token is used
+	Account  string   // the only account shown; empty: all
+	Accounts []string // accounts that the user can choose
 	Now      time.Time
 	Flash    *flash
 	Here     string // URL of the page, to return to
-	Export   string // URL of the list as a file, without its format; empty: there is no list
-	Filter   string // URL of the list with its filter, to be saved; empty: there is none
+	Export   string // URL of the list as a file, without its format; empty: no list
+	Filter   string // URL of the list with its filter; empty: no filter to save
 	Saved    []savedFilter
-	Theme    string // light or dark; empty: as the browser has it
+	Theme    string // light or dark; empty: the browser decides
 	Base     string // address of this Postroom, as the browser knows it
 	Demo     bool   // there is an inbox
+	Twins    string // API requests and commands that do the same; empty: the page names its own
 	Data     any
 }
 
@@ -79,7 +80,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 	f := frame{
 		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: time.Now(),
 		Here: r.URL.RequestURI(), Base: baseOf(r), Demo: u.opts.Demo != nil, Data: data,
-		Theme: themeOf(r),
+		Theme: themeOf(r), Twins: twins[name],
 	}
 	if isList && status == http.StatusOK && r.Method == http.MethodGet {
 		f.Export, f.Filter, f.Saved = exportURL(r), filterOf(r), savedFor(r)
@@ -117,7 +118,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 	return nil
 }
 
-// section returns the entry of the navigation that a path belongs to.
+// section returns the menu entry that a path belongs to.
 func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
@@ -152,7 +153,7 @@ func done(w http.ResponseWriter, r *http.Request, to, format string, args ...any
 	return redirectWith(w, r, to, flash{Text: fmt.Sprintf(format, args...)})
 }
 
-// undone is done for an action that was refused. It returns errors that are no refusals.
+// undone redirects like done, for a refused action. It returns other errors.
 func undone(w http.ResponseWriter, r *http.Request, to string, err error) error {
 	if status := api.StatusOf(wordsOf(err).Kind); status >= http.StatusInternalServerError {
 		return err
@@ -174,7 +175,7 @@ func told(w http.ResponseWriter, r *http.Request, at, to string, err error, form
 func removed(w http.ResponseWriter, r *http.Request, at, to string, deleted bool, err error,
 	said string) error {
 	if !deleted {
-		said = "It was gone already."
+		said = "It was already deleted."
 	}
 	return told(w, r, at, to, err, "%s", said)
 }

@@ -45,7 +45,7 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 		"/status", "/messages/none"} {
 		p := b.get(path)
 		p.isSafe(t, path)
-		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Log out", "API</a>")
+		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Sign out", "API</a>")
 		p.eachFieldHasALabel(t, path)
 		for _, table := range regexp.MustCompile(`(?s)<table.*?</table>`).FindAllString(p.body, -1) {
 			if !strings.Contains(table, `<th scope="col"`) || !strings.Contains(table, `<th scope="row"`) {
@@ -56,7 +56,7 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	login := w.browser().get("/login")
 	login.isSafe(t, "/login")
 	login.eachFieldHasALabel(t, "/login")
-	login.lacks(t, "Log out", "<nav")
+	login.lacks(t, "Sign out", "<nav")
 }
 
 // eachFieldHasALabel fails the test when somebody who can't see a page would not know what to fill in.
@@ -149,7 +149,7 @@ func TestWebhooks(t *testing.T) {
 	}))
 	t.Cleanup(hooks.Close)
 	b := w.operator()
-	b.get("/webhooks").has(t, "There is no endpoint")
+	b.get("/webhooks").has(t, "No endpoints yet")
 	e, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: hooks.URL + "/in", Description: "the shop",
 		Headers: map[string]string{"X-Key": "very secret"}})
 	w.must(err)
@@ -157,14 +157,14 @@ func TestWebhooks(t *testing.T) {
 	p.has(t, hooks.URL+"/in", "the shop", `href="/webhooks/`+e.ID+`"`, "on</span>")
 	p.has(t, `href="/webhooks/settings"`)
 	p = b.get("/webhooks/" + e.ID)
-	p.has(t, "X-Key", "Send a test event", "Nothing was delivered here yet")
+	p.has(t, "X-Key", "Send a test event", "No recent deliveries")
 	p.lacks(t, "very secret", e.Secret)
 	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "The endpoint answered 204 within ")
 	answer = http.StatusInternalServerError
 	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "The endpoint answered 500", "<b>out of order</b>")
-	b.get("/webhooks/settings").has(t, "Endpoint of the settings", "Nothing was delivered here yet")
+	b.get("/webhooks/settings").has(t, "Endpoint of the settings", "No recent deliveries")
 	hooks.Close()
-	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "could not be reached")
+	b.submitForm("/webhooks/"+e.ID+"/test", nil).has(t, "couldn't reach the endpoint")
 	for _, path := range []string{"/webhooks/none", "/webhooks/%3Cscript%3E"} {
 		if p := b.get(path); p.status != http.StatusNotFound {
 			t.Errorf("GET %s answers %d", path, p.status)
@@ -196,18 +196,18 @@ func TestDeliveriesAreFound(t *testing.T) {
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
 	p.has(t, "120 deliveries found", `href="/messages/`+newest.Deliveries[0].QueueID+`"`, evilText,
-		"there are older ones", `href="`+at+`"`, "page=2")
+		"There are older deliveries", `href="`+at+`"`, "page=2")
 	wanted, err := query.Parse("to:ann "+evilText, time.Now())
 	w.must(err)
 	if among := w.index.asked[0].Where.(query.And); !reflect.DeepEqual(among[:len(among)-1], wanted) {
 		t.Errorf("asked for %v, want %v", among, wanted)
 	}
 	w.index.found = search.Found{}
-	b.get(at+"?q=nobody").has(t, "No delivery is about such a message")
+	b.get(at+"?q=nobody").has(t, "No deliveries for matching messages")
 	if p := b.get(at + "?q=x%3A1"); p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	} else {
-		p.has(t, "This can’t be searched for: at character 1", `value="x:1"`)
+		p.has(t, "This search isn’t possible: at character 1", `value="x:1"`)
 	}
 	w.searchWith(search.Options{Kind: "none"})
 	b.get(at+"?q=x").has(t, "There is no search index")
@@ -257,7 +257,7 @@ func TestAccountsSayHowTheySend(t *testing.T) {
 		Scope: smtpsend.ScopeAccount, Code: 535, Line: "535 5.7.139 Authentication unsuccessful"})
 	p := w.operator().get("/accounts")
 	p.isSafe(t, "/accounts")
-	p.has(t, `<span class="chip held">held</span>`, "535 5.7.139 Authentication unsuccessful", "Its mail waits",
+	p.has(t, `<span class="chip held">held</span>`, "535 5.7.139 Authentication unsuccessful", "Its messages wait",
 		"30 a minute, 3 connections", "office365",
 		"pinned", "any certificate is accepted", "OAuth 2.0 of office365, as orders@example.com",
 		"through socks5://user:******@proxy.test", "main</span><small> × 3", "spare",
@@ -268,7 +268,7 @@ func TestGateways(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/gateways").has(t, "There is no gateway", "postroom gateway add")
+	b.get("/gateways").has(t, "No gateways yet", "postroom gateway add")
 	ctx := t.Context()
 	for _, g := range []api.Gateway{
 		{Gateway: "main", Name: "The main one", Host: "mail.example.com", Port: 587, User: "shop", Pass: "secret"},
@@ -284,8 +284,8 @@ func TestGateways(t *testing.T) {
 	w.gateways.Opened(ctx, "spare", time.Now().Add(time.Hour))
 	p := b.get("/gateways")
 	p.isSafe(t, "/gateways")
-	p.has(t, "The main one", "mail.example.com:587", "logs in as shop", "12\u202f345", "sendgrid", "resting",
-		"ESOCKET", "connect: <refused>", "never")
+	p.has(t, "The main one", "mail.example.com:587", "logs in as shop", "12\u202f345", "sendgrid", "paused",
+		"ESOCKET", "connect: <refused>", "not used yet")
 	for i := range endpointsPerPage {
 		w.gateway(fmt.Sprint("z", i))
 	}
@@ -325,7 +325,7 @@ func TestPagesSayThatRedisIsAway(t *testing.T) {
 					t.Errorf("%s answers %d, Retry-After %q", path, p.status, p.header.Get("Retry-After"))
 				}
 				p.isSafe(t, path)
-				p.has(t, "can’t answer right now", "tries again", `http-equiv="refresh"`, "Redis is missing",
+				p.has(t, "can’t answer right now", "tries again", `http-equiv="refresh"`, "Redis doesn’t answer",
 					"redis.url")
 				p.lacks(t, `<a href="/status">Status</a> says`)
 			}
@@ -334,7 +334,7 @@ func TestPagesSayThatRedisIsAway(t *testing.T) {
 			if p.status != http.StatusServiceUnavailable {
 				t.Errorf("a change answers %d", p.status)
 			}
-			p.has(t, "Redis is missing", `<a href="/queues?of=submit">back to the form</a>`)
+			p.has(t, "Redis doesn’t answer", `<a href="/queues?of=submit">back to the form</a>`)
 			p.lacks(t, "refresh")
 			p = w.program(adminToken).soon(t, "GET", "/status")
 			if p.status != http.StatusOK {

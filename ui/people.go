@@ -11,27 +11,27 @@ import (
 	"github.com/postroom/postroom/server"
 )
 
-// peopleView is the data of the page of persons.
+// peopleView is the data of the page of users.
 type peopleView struct {
 	People []api.PersonInfo
 	Pager  pager
 	Form   form
 }
 
-// personForm returns the form of a new person. With a sign-on, persons may log in there instead.
+// personForm returns the form for a new user. With a sign-on, users can sign in there instead.
 func personForm(signOn *SignOn) form {
-	f := form{Action: "/people", Back: "/people", Save: "Add", Twins: "POST /v1/people · postroom api createPerson",
-		Groups: []formGroup{{Legend: "Add a person", Fields: []formField{
+	f := form{Action: "/people", Back: "/people", Save: "Invite", Twins: "POST /v1/people · postroom api createPerson",
+		Groups: []formGroup{{Legend: "Invite a user", Fields: []formField{
 			{Name: "person", Label: "Name", Most: 128, Required: true},
 			{Name: "role", Label: "Role", Kind: "choice", Choices: []string{"viewer", "operator", "admin"},
-				Hint: "A viewer changes nothing; an operator does everything but people, tokens, settings and the " +
-					"audit log. You get a link that works once. The person sets the password with it."},
-			{Name: "accounts", Label: "Only these accounts, with spaces between them", Most: 4096,
+				Hint: "Viewers can't make changes. Operators can do everything except manage people, tokens, " +
+					"settings and the audit log. You get a link to send to the user, who sets a password with it."},
+			{Name: "accounts", Label: "Accounts, separated by spaces", Most: 4096,
 				Placeholder: "all"},
 		}}}}
 	if signOn != nil {
 		f.Groups[0].Fields = append(f.Groups[0].Fields, formField{Name: "external", Kind: "check",
-			Label: "logs in with " + signOn.Name + ", under this name"})
+			Label: "signs in with " + signOn.Name + ", under this name"})
 	}
 	return f
 }
@@ -40,7 +40,7 @@ func (u *UI) people(w http.ResponseWriter, r *http.Request) error {
 	return u.showPeople(w, r, url.Values{"external": {"on"}}, nil)
 }
 
-// showPeople shows the list, and the form to add a person as it was filled in.
+// showPeople shows the list, and the form for a new user with the entered values.
 func (u *UI) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values,
 	refused error) error {
 	page := pageOf(r.URL.Query())
@@ -59,7 +59,7 @@ func (u *UI) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values
 
 type personView struct {
 	api.PersonInfo
-	Link string // that was made just now; empty: none
+	Link string // new invitation; empty: none
 	Ends time.Time
 	Form form
 }
@@ -67,11 +67,11 @@ type personView struct {
 func personChange(p api.PersonInfo) form {
 	f := form{Action: "/people/" + p.Person, Back: "/people", Save: "Save",
 		Twins: "PATCH /v1/people/" + p.Person + " · postroom api updatePerson " + p.Person,
-		Groups: []formGroup{{Legend: "What " + p.Person + " may do", Fields: []formField{
+		Groups: []formGroup{{Legend: "Access of " + p.Person, Fields: []formField{
 			{Name: "role", Label: "Role", Kind: "choice", Choices: []string{"viewer", "operator", "admin"}},
-			{Name: "accounts", Label: "Only these accounts, with spaces between them", Most: 4096,
+			{Name: "accounts", Label: "Accounts, separated by spaces", Most: 4096,
 				Placeholder: "all"},
-			{Name: "disabled", Label: "may not log in", Kind: "check", Hint: "A change ends the sessions."},
+			{Name: "disabled", Label: "can't sign in", Kind: "check", Hint: "A change ends the user's sessions."},
 		}}}}
 	v := values(map[string]string{"role": string(p.Role), "accounts": strings.Join(p.Accounts, " ")})
 	setOn(v, "disabled", p.Disabled)
@@ -99,7 +99,7 @@ func (u *UI) createPerson(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return u.showPeople(w, r, r.PostForm, err)
 	case external:
-		return done(w, r, "/people/"+p.Person, "Added. %s logs in at %s.", p.Person, req.Identity.Issuer)
+		return done(w, r, "/people/"+p.Person, "Added. %s signs in at %s.", p.Person, req.Identity.Issuer)
 	}
 	return u.linked(w, r, p)
 }

@@ -112,7 +112,7 @@ func TestFirstMinute(t *testing.T) {
 	b.login("root", password, "")
 
 	p = b.post("/people", url.Values{"person": {"Ann"}, "role": {"operator"}, "accounts": {""}})
-	p.has(t, "A link for ann", "invited")
+	p.has(t, "Invitation for ann", "invited")
 	link := regexp.MustCompile(`<pre id="link">([^<]+)</pre>`).FindStringSubmatch(p.text())
 	if link == nil || !strings.HasPrefix(link[1], w.URL+"/link?t=") {
 		t.Fatal(p.body)
@@ -217,7 +217,7 @@ func TestAdminsManagePeople(t *testing.T) {
 	root.submitForm("/people/ann", url.Values{"role": {"viewer"}})
 	root.submitForm("/people/ann/totp", nil).has(t, "ann needs no code any more")
 	ann.login("ann", password, "")
-	root.get("/sessions").has(t, "ann", "root", "this one", "Go-http-client")
+	root.get("/sessions").has(t, "ann", "root", "this session", "Go-http-client")
 	root.submitForm("/people/ann/sessions", nil).has(t, "The sessions of ann have ended")
 	root.get("/sessions").lacks(t, "ann<")
 	root.post("/people/ann/link", nil).has(t, `<pre id="link">`)

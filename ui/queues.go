@@ -17,11 +17,11 @@ type queueWords struct {
 }
 
 var shownQueues = []queueWords{
-	{"submit", "Mail of both lanes. Pausing it holds back all mail.", "/outbox", true},
-	{"bulk", "Mail of the bulk lane, which is a part of submit", "/outbox?lane=bulk", true},
+	{"submit", "Transactional and bulk email. If you pause it, Postroom sends nothing.", "/outbox", true},
+	{"bulk", "Bulk email, which is a part of submit", "/outbox?lane=bulk", true},
 	{"notify", "Webhooks: events for endpoints", "/webhooks", false},
 	{"documents", "Changes for the search index", "", false},
-	{"digests", "Readers for whom something waits, and runs of digests", "/digests", false},
+	{"digests", "Readers with waiting events, and digest runs", "/digests", false},
 }
 
 type queueRow struct {

@@ -10,7 +10,7 @@ import (
 var presetNames = []string{"", "gmail", "office365", "ses", "sendgrid", "mailgun", "postmark", "icloud",
 	"generic"}
 
-const keptSecret = "Never shown. Empty: the stored one stays, unless the host, port or TLS changes."
+const keptSecret = "Leave empty to keep the stored value. If you change the host, port or TLS, enter it again."
 
 // relayGroups are the fields of a relay. Names begin with at, those of the login with login.
 func relayGroups(at, login string) []formGroup {
@@ -26,12 +26,12 @@ func relayGroups(at, login string) []formGroup {
 			{Name: login + "user", Label: "User"},
 			{Name: login + "pass", Label: "Password", Kind: "secret", Most: 4096, Hint: keptSecret},
 		}},
-		{Legend: "OAuth 2.0, in place of user and password", Folded: true, Fields: []formField{
+		{Legend: "OAuth 2.0 instead of user and password", Folded: true, Fields: []formField{
 			{Name: "oauth2.provider", Label: "Provider", Kind: "choice", Choices: []string{"", "gmail", "office365"},
 				Placeholder: "none"},
-			{Name: "oauth2.tokenUrl", Label: "URL for tokens", Most: 2048, Placeholder: "that of the provider"},
+			{Name: "oauth2.tokenUrl", Label: "URL for tokens", Most: 2048, Placeholder: "the provider’s default"},
 			{Name: "oauth2.user", Label: "Mailbox"},
-			{Name: "oauth2.clientId", Label: "Client id", Most: 1024},
+			{Name: "oauth2.clientId", Label: "Client ID", Most: 1024},
 			{Name: "oauth2.clientSecret", Label: "Client secret", Kind: "secret", Most: 4096, Hint: keptSecret},
 			{Name: "oauth2.refreshToken", Label: "Refresh token", Kind: "secret", Most: 16384, Hint: keptSecret},
 			{Name: "oauth2.scope", Label: "Scope", Most: 1024},
@@ -42,16 +42,16 @@ func relayGroups(at, login string) []formGroup {
 			{Name: at + "tls.minVersion", Label: "Lowest version", Kind: "choice",
 				Choices: []string{"", "TLSv1.2", "TLSv1.3"}, Placeholder: "TLSv1.2"},
 			{Name: at + "tls.rejectUnauthorized", Label: "Accept any certificate", Kind: "check",
-				Hint: "Then anybody on the way can read the mail and the password."},
-			{Name: at + "tls.pinSha256", Label: "Pinned keys (base64 SHA-256, spaces between)", Most: 1024},
-			{Name: at + "tls.ca", Label: "Authorities (PEM) in place of the system’s", Kind: "lines", Most: 65536},
+				Hint: "Dangerous: anyone in between can read messages and the password."},
+			{Name: at + "tls.pinSha256", Label: "Pinned keys (base64 SHA-256, separated by spaces)", Most: 1024},
+			{Name: at + "tls.ca", Label: "Authorities (PEM) instead of the system’s", Kind: "lines", Most: 65536},
 		}},
 		{Legend: "Limits", Folded: true, Fields: limitFields()},
-		{Legend: "Way to the relay", Folded: true, Fields: []formField{
+		{Legend: "Connection to the relay", Folded: true, Fields: []formField{
 			{Name: "proxy", Label: "Proxy", Most: 2048, Placeholder: "socks5://proxy.example.com:1080",
-				Hint: "Its password is shown as ******, which keeps it."},
+				Hint: "****** stands for the stored password and keeps it."},
 			{Name: "localAddress", Label: "Connect from this IP address", Most: 64},
-			{Name: "smtpEhloName", Label: "Name in EHLO", Placeholder: "that of the machine"},
+			{Name: "smtpEhloName", Label: "Name in EHLO", Placeholder: "the machine’s name"},
 		}},
 	}
 }

@@ -124,13 +124,13 @@ func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 		AccountTrouble: r.PostForm.Get("trouble") != "", Bound: boundTo(r) != ""}
 	switch ticked := r.PostForm.Get("which") == "ticked"; {
 	case ticked && len(r.PostForm["id"]) == 0:
-		return redirectWith(w, r, f.Because(f.Reason), flash{Text: "No message is ticked.", Bad: true})
+		return redirectWith(w, r, f.Because(f.Reason), flash{Text: "Tick the messages first.", Bad: true})
 	case ticked:
 		if req, err = tickedOf(r.PostForm["id"], req); err != nil {
 			return err
 		}
 	case !f.Narrowed():
-		return fault.New(fault.Invalid, "", "Say which messages are to be sent again: an account, a tag or a reason")
+		return fault.New(fault.Invalid, "", "Choose an account, a tag or a reason of the messages to send again")
 	}
 	c, err := ownCorrections(r)
 	if err != nil {
@@ -148,7 +148,7 @@ func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 	text := plural(answer.Replayed, "message is", "messages are") + " due again."
 	if answer.Skipped > 0 {
 		text += " " + plural(answer.Skipped, "message was", "messages were") +
-			" left alone: no longer failed, without content, beyond a quota, or to nobody who may be mailed."
+			" skipped: no longer failed, without content, over a quota, or with suppressed recipients only."
 	}
 	if req.IDs != nil {
 		return done(w, r, f.Because(f.Reason), "%s", text)
@@ -177,7 +177,7 @@ func readReplay(r *http.Request, get func(string) string) (replayFilter, error) 
 	case len(f.Account) > 256 || len(f.Tag) > 256:
 		return f, fault.New(fault.Invalid, "", "The account or the tag is longer than 256 bytes")
 	case f.Reason != "" && !replies.Known(f.Reason):
-		return f, fault.New(fault.Invalid, "", "The reason %q is not known; /replay lists those of the failed mail",
+		return f, fault.New(fault.Invalid, "", "The reason %q isn't known. /replay lists the reasons of failed messages",
 			f.Reason)
 	}
 	return f, nil

@@ -119,6 +119,7 @@ func (t table) mailRoutes() {
 	t.shared("GET /{$}", t.overview)
 	t.shared("GET /playbooks", t.playbooks)
 	t.shared("GET /outbox", t.outbox)
+	t.sharedChanges("POST /outbox/ticked", "message", t.changeTicked)
 	t.shared("GET /log", t.logPage)
 	t.shared("GET /search", t.searchPage)
 	t.shared("GET /to/{address}", t.whyPage)
@@ -307,7 +308,7 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/playbooks", "/outbox", "/static/*", "/login", "/login/*", "/logout", "/theme", "/filters",
+	"/", "/playbooks", "/outbox", "/outbox/*", "/static/*", "/login", "/login/*", "/logout", "/theme", "/filters",
 	"/log", "/search", "/to/*", "/cancel", "/replay",
 	"/queues", "/queues/*",
 	"/messages/*",

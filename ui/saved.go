@@ -69,7 +69,7 @@ func (u *UI) setSaved(w http.ResponseWriter, r *http.Request) error {
 	}
 	f := savedFilter{Name: strings.TrimSpace(r.PostForm.Get("name")), URL: r.PostForm.Get("at")}
 	if local(f.URL) != f.URL || !strings.Contains(f.URL, "?") {
-		return wrongField("at", "is no list with a filter")
+		return wrongField("at", "isn't a list with a filter")
 	}
 	if f.Name == "" || len(f.Name) > savedName || strings.ContainsFunc(f.Name, unsafeInPath) {
 		return wrongField("name", "is not 1 to 40 characters without line breaks")

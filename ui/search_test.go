@@ -55,7 +55,7 @@ func TestSearchShowsWhatWasFound(t *testing.T) {
 		`<form class="find"`,
 		"status%3Asent", "account%3A%22the+shop%22", `a"b <small>1</small>`)
 	cursor := regexp.MustCompile(`cursor=([^"&]+)`).FindStringSubmatch(p.body)[1]
-	b.get("/search?q=invoice&sort=relevance&cursor="+cursor).has(t, "the best first", "further ones", "Newest first",
+	b.get("/search?q=invoice&sort=relevance&cursor="+cursor).has(t, "best match first", "(continued)", "Newest first",
 		`href="/search?q=invoice&sort=relevance"`)
 	var want []search.Query
 	for _, q := range []string{"invoice OR " + evilText, "invoice"} {
@@ -74,10 +74,10 @@ func TestSearchSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.get("/search").has(t, "Nothing can be found yet.")
-	b.get("/search?q=nobody").has(t, "No message matches.")
+	b.get("/search").has(t, "No messages yet.")
+	b.get("/search?q=nobody").has(t, "No messages match.")
 	p := b.get("/search?q=x%3A1")
-	p.has(t, "This can’t be searched for: at character 1", `value="x:1"`)
+	p.has(t, "This search isn’t possible: at character 1", `value="x:1"`)
 	if p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	}
@@ -87,12 +87,12 @@ func TestSearchSaysWhatIsWrong(t *testing.T) {
 	} {
 		p := b.get("/search?" + url.Values{"q": {q}}.Encode())
 		link := `href="/search?` + url.Values{"q": {quoted}}.Encode() + `"`
-		p.has(t, "This can’t be searched for", link, "Search for it as it stands")
+		p.has(t, "This search isn’t possible", link, "Search for exactly this text")
 		if again := b.get("/search?" + url.Values{"q": {quoted}}.Encode()); again.status != http.StatusOK {
 			t.Errorf("%s: status %d", quoted, again.status)
 		}
 	}
-	if p := b.get("/search?q=%21%21%21"); strings.Contains(p.body, "Search for it as it stands") {
+	if p := b.get("/search?q=%21%21%21"); strings.Contains(p.body, "Search for exactly this text") {
 		t.Error("a link to what can't be searched for either")
 	}
 	w.searchWith(search.Options{Kind: "embedded", Exclusive: true})

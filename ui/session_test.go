@@ -43,7 +43,7 @@ func TestLogin(t *testing.T) {
 	if strings.Contains(cookie, "Secure") {
 		t.Error("the cookie is Secure on plain http, where no browser would send it back")
 	}
-	b.get("/outbox").has(t, "The outbox is empty", "Log out")
+	b.get("/outbox").has(t, "The outbox is empty", "Sign out")
 	if p := b.get("/login?next=/status"); p.to() != "/status" {
 		t.Errorf("who is logged in stays at the login: %d %q", p.status, p.to())
 	}

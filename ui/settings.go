@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -32,12 +33,63 @@ func (u *UI) settings(w http.ResponseWriter, r *http.Request) error {
 
 type settingsView struct {
 	Rows       []settingRow
-	Configured []api.ConfiguredSetting // at the start; empty: they are not known
+	Configured []api.ConfiguredSetting // at the start; empty: they aren't known
+	Q          string                  // filters Configured
+}
+
+// settingSection is a part of a long list of settings.
+type settingSection struct {
+	Legend string
+	Rows   []settingRow
+	Config []api.ConfiguredSetting
+	Open   bool
+}
+
+// settingLabels are the settings in words, and the first setting of each section.
+var settingLabels = map[string]string{
+	"webhooks": "Webhook URL", "webhookEvents": "Webhook events", "webhooksCustomHeaders": "Webhook headers",
+	"webhooksEnabled": "Send webhooks", "serviceUrl": "Public address", "deliveryAttempts": "Delivery attempts",
+	"queueKeep": "Finished jobs to keep", "trackOpens": "Track opens", "trackClicks": "Track clicks",
+	"blockedLinks": "Blocked links",
+}
+
+// Sections returns the settings of the form by topic.
+func (v settingsView) Sections() (all []settingSection) {
+	for _, row := range v.Rows {
+		legend := map[string]string{"webhooks": "Webhooks", "serviceUrl": "Sending", "trackOpens": "Tracking"}[row.Name]
+		if legend != "" || len(all) == 0 {
+			all = append(all, settingSection{Legend: legend})
+		}
+		last := &all[len(all)-1]
+		last.Rows = append(last.Rows, row)
+	}
+	return all
+}
+
+// Label returns a setting in words.
+func (row settingRow) Label() string { return cmp.Or(settingLabels[row.Name], row.Name) }
+
+// Configuration returns the configuration by the first part of its keys. A section with values of its own is
+// open. A search leaves only what matches, and opens all.
+func (v settingsView) Configuration() (all []settingSection) {
+	for _, c := range v.Configured {
+		if v.Q != "" && !strings.Contains(strings.ToLower(c.Key+" "+c.Env+" "+c.Value), strings.ToLower(v.Q)) {
+			continue
+		}
+		name, _, _ := strings.Cut(c.Key, ".")
+		if len(all) == 0 || all[len(all)-1].Legend != name {
+			all = append(all, settingSection{Legend: name})
+		}
+		last := &all[len(all)-1]
+		last.Config, last.Open = append(last.Config, c), last.Open || v.Q != "" || c.Source != "default"
+	}
+	return all
 }
 
 func (u *UI) showSettings(w http.ResponseWriter, r *http.Request, status int,
 	rows []settingRow) error {
-	return u.show(w, r, status, "settings", "Settings", settingsView{rows, u.opts.Configuration})
+	return u.show(w, r, status, "settings", "Settings", settingsView{rows, u.opts.Configuration,
+		strings.TrimSpace(r.URL.Query().Get("q"))})
 }
 
 func (u *UI) rows(r *http.Request) ([]settingRow, error) {
@@ -118,7 +170,7 @@ func (u *UI) changeSettings(w http.ResponseWriter, r *http.Request) error {
 			wrong.Add(row.Name, "%s", err)
 		}
 		if row.Kind == "headers" && strings.Contains(text, records.Mask) {
-			wrong.Add(row.Name, "has a header without a stored value; enter its value in place of "+records.Mask)
+			wrong.Add(row.Name, "has a header without a stored value; replace "+records.Mask+" with its value")
 		}
 	}
 	if err := settings.Check(req); err != nil {
@@ -134,11 +186,11 @@ func (u *UI) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	if len(updated) == 0 {
 		return done(w, r, "/settings", "Nothing was changed.")
 	}
-	return done(w, r, "/settings", "Changed: %s. All processes know it within a second or two.",
+	return done(w, r, "/settings", "Changed: %s. All processes apply it within two seconds.",
 		strings.Join(updated, ", "))
 }
 
-// refused shows the form again, as it was filled in, with what is wrong beside each field.
+// refused shows the form again with the entered values and the errors.
 func (u *UI) refused(w http.ResponseWriter, r *http.Request, rows []settingRow,
 	wrong fault.Fields) error {
 	noteOutcome(r, fault.InvalidFields(wrong))

@@ -67,7 +67,7 @@ func TestListsAreAddedChangedAndDeleted(t *testing.T) {
 	change.Del("version")
 	b.submitForm("/lists/weekly", change).has(t, "version must be a number")
 	b.submitForm("/lists/weekly/delete", nil).has(t, "List weekly deleted.", "No lists yet")
-	b.submitForm("/lists/weekly/delete", nil).has(t, "was gone already")
+	b.submitForm("/lists/weekly/delete", nil).has(t, "was already deleted")
 	if p := b.get("/lists/weekly"); p.status != http.StatusNotFound {
 		t.Errorf("a deleted list: %d", p.status)
 	}
@@ -127,7 +127,7 @@ func TestSubscriberIsFollowedThroughThePages(t *testing.T) {
 	p.has(t, "Subscribed.", "phone", "fair", "Yes <i>please</i>", "now</small>")
 	b.submitForm(at+"/subscribe", url.Values{"list": {"none"}}).has(t, `There is no list "none"`)
 	b.submitForm(at+"/delete", nil).has(t, "Subscriber deleted.", "No subscribers yet.")
-	b.submitForm(at+"/delete", nil).has(t, "was gone already")
+	b.submitForm(at+"/delete", nil).has(t, "was already deleted")
 	if p := b.get(at); p.status != http.StatusNotFound {
 		t.Errorf("a deleted subscriber: %d", p.status)
 	}

@@ -15,6 +15,10 @@ import (
 // suppressionReasons are the choices of the form.
 var suppressionReasons = []string{"manual", "unsubscribe", "hard_bounce", "spam_report"}
 
+// suppressionWords are the reasons as pages show them.
+var suppressionWords = map[string]string{"manual": "added by hand", "unsubscribe": "unsubscribed",
+	"hard_bounce": "hard bounce", "spam_report": "spam complaint", "erased": "erased"}
+
 type suppressionsView struct {
 	Q        string                // the search: an address or a domain
 	Found    *api.SuppressionFound // all suppressions of Q, if it is an address
@@ -85,6 +89,9 @@ func (u *UI) showSuppressions(w http.ResponseWriter, r *http.Request, list *url.
 	if err != nil {
 		return err
 	}
+	slices.SortStableFunc(view.Page.Suppressions, func(a, b api.Suppression) int {
+		return b.Created.Compare(a.Created)
+	})
 	at := func(cursor string) string { return view.at("/suppressions", cursor) }
 	view.cursorPager = cursors(at, view.Query.Cursor, view.Page.Cursor)
 	view.Export = view.at("/v1/suppressions/export", "")

@@ -60,12 +60,12 @@ func (s step) made(e api.MessageEvent) bool {
 func happened(name string) string {
 	words := map[string]string{
 		"messageQueued": "Accepted",
-		"messageSent":   "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good",
+		"messageSent":   "Sent", "messageDeliveryError": "Will be retried", "messageFailed": "Failed",
 		"messageCancelled":  "Cancelled",
 		"messageWaited":     "Waited",
 		"messageSuppressed": "Suppressed", "messageReplayed": "Sent again by hand",
-		"messageDelivered": "Delivered", "messageDeferred": "Deferred on the way", "messageBounce": "Came back",
-		"messageComplaint": "Called spam",
+		"messageDelivered": "Delivered", "messageDeferred": "Deferred on the way", "messageBounce": "Bounced",
+		"messageComplaint": "Marked as spam",
 		"trackOpen":        "Opened", "trackClick": "Link followed", "listUnsubscribe": "Unsubscribed",
 		"listSubscribe": "Subscribed again", "messageReported": "Reported by the provider",
 	}[name]

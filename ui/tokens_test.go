@@ -26,7 +26,7 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	if p := b.get("/tokens"); !strings.Contains(p.body, "There is no token") {
+	if p := b.get("/tokens"); !strings.Contains(p.body, "No tokens yet") {
 		t.Error("without tokens:", p.body)
 	}
 	last := time.Now().AddDate(0, 1, 0).UTC().Truncate(24 * time.Hour)
@@ -54,7 +54,7 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 	if strings.Contains(p.body, first[1]) || strings.Contains(p.body, "<b>shop") {
 		t.Error("the list shows the token, or markup")
 	}
-	for _, want := range []string{"works", "from 192.0.2.9", "192.0.2.0/24", "of account snd only",
+	for _, want := range []string{"works", "from 192.0.2.9", "192.0.2.0/24", "account snd only",
 		"0 of 1\u202f500 today"} {
 		if !strings.Contains(p.body, want) {
 			t.Errorf("the list does not say %q", want)

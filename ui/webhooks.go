@@ -22,8 +22,8 @@ const (
 
 // webhooksView is the page of all endpoints.
 type webhooksView struct {
-	Endpoints []api.Endpoint
-	Settings  string // id of the endpoint of the settings; empty: none
+	Endpoints []endpointRow
+	Settings  string // ID of the settings' endpoint; empty: they have none
 	Pager     pager
 	Queue     api.QueueStatus
 }
@@ -34,7 +34,10 @@ func (u *UI) webhooks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := webhooksView{Endpoints: got.Endpoints}
+	var view webhooksView
+	if view.Endpoints, err = u.endpointRows(r.Context(), got.Endpoints); err != nil {
+		return err
+	}
 	view.Pager = pager{got.PageNumbers, endpointsPerPage, "/webhooks", nil}
 	switch _, err := u.Webhooks.Deliveries(r.Context(), webhooks.SettingsID, 0, 1); {
 	case err == nil:
@@ -54,13 +57,13 @@ type endpointView struct {
 	Deliveries []api.Delivery
 	Pager      pager
 	Query      api.DeliveryQuery
-	Wrong      string // fault of the query
-	Hours      int    // that the numbers are of
+	Wrong      string // why the query is invalid
+	Hours      int    // period of the numbers
 	Stats      api.EndpointStats
-	Off        string                   // why that of settings or an account is off; empty: it is on
-	Rest       *api.EndpointRest        // nil: it does not rest
-	Replay     *api.EndpointReplayState // the last one in the background; nil: none within a week
-	Secret     string                   // that was just made, and is shown only now
+	Off        string                   // why the endpoint of the settings or of an account is off
+	Rest       *api.EndpointRest        // nil: it isn't paused
+	Replay     *api.EndpointReplayState // the latest replay; nil: none within a week
+	Secret     string                   // new secret, which is shown only once
 	Types      []event.Type
 	Statuses   []string
 	Overlaps   []overlap
@@ -70,8 +73,8 @@ type endpointView struct {
 // endpointIDs matches ids of endpoints and deliveries.
 var endpointIDs = regexp.MustCompile(`^[A-Za-z0-9_.:@+-]{1,256}$`)
 
-// onEndpoint calls h with the ids of an endpoint and, if the path has one, of a delivery. For who is bound to
-// an account there is only the endpoint of that account.
+// onEndpoint calls h with the IDs of an endpoint and, if the path has one, of a delivery. A caller who is bound
+// to an account finds only its endpoint.
 func onEndpoint(h func(w http.ResponseWriter, r *http.Request, id, delivery string) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, delivery := r.PathValue("id"), r.PathValue("delivery")
@@ -87,7 +90,7 @@ func onEndpoint(h func(w http.ResponseWriter, r *http.Request, id, delivery stri
 
 func endpointPath(id string) string { return "/webhooks/" + id }
 
-// Any reports whether the list of deliveries is narrowed.
+// Any reports whether the list of deliveries is filtered.
 func (v endpointView) Any() bool {
 	return v.Query.Q != "" || v.Query.Status != "" || v.Query.Event != ""
 }
@@ -139,7 +142,7 @@ func (u *UI) showEndpoint(w http.ResponseWriter, r *http.Request, view endpointV
 	return u.show(w, r, http.StatusOK, "endpoint", title, view)
 }
 
-// health adds the numbers of an endpoint, its rest and its last replay.
+// health adds an endpoint's numbers, its pause and its latest replay.
 func (u *UI) health(r *http.Request, view *endpointView) error {
 	var err error
 	if view.Stats, err = u.Webhooks.Stats(r.Context(), view.ID, view.Hours); err != nil {
@@ -173,12 +176,12 @@ func (u *UI) testEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) 
 			flash{Text: fmt.Sprintf("The endpoint answered %d: %s", got.StatusCode, clip(got.Response, 200)),
 				Bad: true})
 	}
-	return redirectWith(w, r, endpointPath(id), flash{Text: "The endpoint could not be reached: " + got.Error,
+	return redirectWith(w, r, endpointPath(id), flash{Text: "Postroom couldn't reach the endpoint: " + got.Error,
 		Bad: true})
 }
 
 func (u *UI) redeliver(w http.ResponseWriter, r *http.Request, id, delivery string) error {
 	_, err := u.Webhooks.Redeliver(r.Context(), id, delivery)
 	return told(w, r, endpointPath(id), endpointPath(id), err,
-		"The event is on its way to the endpoint again.")
+		"The event will be delivered again.")
 }

@@ -24,11 +24,11 @@ func TestWhyPage(t *testing.T) {
 	p.eachFieldHasALabel(t, "/to/{address}")
 	p.has(t, "<h1>o'neil+x@example.net</h1>", `<caption class="hidden">The newest messages to the address`,
 		"/messages/"+id, "all mail to o'neil+x@example.net is stopped",
-		`<code>postroom suppressions remove 'o'\''neil+x@example.net'</code>`,
+		`<code>postroom suppressions delete 'o'\''neil+x@example.net'</code>`,
 		`href="/suppressions?q=o%27neil%2Bx%40example.net"`)
 	b.get("/to/o'neil+x@example.net?message="+id).has(t, "Did this message arrive?")
 	b.get("/to/never@example.net").has(t, "did not arrive", "Nothing was submitted to never@example.net",
-		"None is known.")
+		"No messages to this address.")
 	if got := b.get("/to/nobody"); got.status != http.StatusBadRequest {
 		t.Errorf("no address: %d", got.status)
 	}

@@ -2,12 +2,16 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // How many of an endpoint's newest deliveries a search reads, and how many at a time.
@@ -56,6 +60,23 @@ func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string,
 	slices.SortStableFunc(found, func(a, b api.Delivery) int { return b.Created.Compare(a.Created) })
 	numbers, from, end := pages.Of(len(found))
 	return api.DeliveryPage{PageNumbers: numbers, Partial: partial, Deliveries: found[from:end]}, nil
+}
+
+// Waiting counts the unfinished deliveries of endpoints, by endpoint.
+func (w *Webhooks) Waiting(ctx context.Context, endpoints ...string) (map[string]int, error) {
+	pipe := w.store.client.Pipeline()
+	made, ended := make([]*redis.IntCmd, len(endpoints)), make([]*redis.IntCmd, len(endpoints))
+	for i, id := range endpoints {
+		made[i], ended[i] = pipe.ZCard(ctx, logKey(id)), pipe.ZCard(ctx, doneKey(id))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, redisdb.Away(fmt.Errorf("count the deliveries of webhook endpoints: %w", err))
+	}
+	found := make(map[string]int, len(endpoints))
+	for i, id := range endpoints {
+		found[id] = max(0, int(made[i].Val()-ended[i].Val()))
+	}
+	return found, nil
 }
 
 // Statuses are all states of deliveries.

@@ -14,22 +14,22 @@ func accountVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List accounts (the default).",
 			run: list(api.ListAccounts, "no accounts; to add one: postroom account add --help", accountsGrid)},
-		{name: "show", help: "Show one account; passwords are masked.", run: show(api.GetAccount, accountGrid)},
+		{name: "show", help: "Show one account, with masked passwords.", run: show(api.GetAccount, accountGrid)},
 		{name: "add", help: "Add an account, or replace it.", run: &accountAddCmd{}},
-		{name: "update", help: "Change what the flags name of an account. Mail it holds is tried at once.",
+		{name: "update", help: "Change an account. Postroom immediately tries its held messages.",
 			run: &accountUpdateCmd{}},
-		{name: "delete", help: "Delete an account; its queued mail is cancelled.",
+		{name: "delete", help: "Delete an account and cancel its queued messages.",
 			run: &deleteCmd[api.AccountDeleted]{
 				route: api.DeleteAccount, what: "account", consequence: " and cancel its queued mail",
 				said: func(a api.AccountDeleted) string {
 					return fmt.Sprintf("account %s deleted, %d queued messages cancelled", a.Account, a.Cancelled)
 				},
 			}},
-		{name: "verify", help: "Try to log in to the relay of an account, or any other, without sending anything.",
+		{name: "verify", help: "Test the login to an account's relay, or to another relay. Sends nothing.",
 			run: &accountVerifyCmd{}},
-		{name: "dns", help: "Show the DNS records that an account needs, and whether they are published.",
+		{name: "dns", help: "Show the DNS records for an account, and whether they are published.",
 			run: &accountDNSCmd{}},
-		{name: "sender", help: "The addresses and domains that an account may send as.", below: senderVerbs()},
+		{name: "sender", help: "Manage the sender addresses and domains of an account.", below: senderVerbs()},
 	}
 }
 
@@ -80,8 +80,8 @@ func mailbox(name, address string) string {
 
 // accountVerifyCmd tries the relays of an account, or any other.
 type accountVerifyCmd struct {
-	Account string `arg:"" optional:"" help:"Id of an account, whose stored login is tried, and those of its gateways; or describe a relay with --smtp."`
-	SMTP    string `name:"smtp" placeholder:"URL" help:"Relay to try, as account add takes it."`
+	Account string `arg:"" optional:"" help:"ID of an account, to try its login and the logins of its gateways. Or describe a relay with --smtp."`
+	SMTP    string `name:"smtp" placeholder:"URL" help:"Relay to try, as for account add."`
 }
 
 func (a *accountVerifyCmd) Run(s *session) error {

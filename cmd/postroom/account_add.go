@@ -13,20 +13,20 @@ import (
 
 // accountFlags describe an account beside its id and sender.
 type accountFlags struct {
-	Gateway             []string `placeholder:"[LANE:]ID[=WEIGHT]" help:"Gateway to send through; may be repeated, in order: the next one serves when those before it can't. Those with a weight share the load. One that begins with bulk: or transactional: takes the mail of that lane, and nothing else does."`
-	AccountTrouble      string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What happens to mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
-	Retry               []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
-	Webhooks            *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
-	Locale              *string  `placeholder:"TAG" help:"Language of its mail, such as de-CH: chooses variants of templates, and how numbers and dates are written. Default: en."`
-	TrackOpens          *bool    `negatable:"" help:"Count opens of its mail. Default: the setting trackOpens."`
-	TrackClicks         *bool    `negatable:"" help:"Count clicks on links of its mail. Default: the setting trackClicks."`
-	IdempotencyRequired *bool    `name:"needs-key" negatable:"" help:"Refuse its submits without an idempotency key."`
-	Quotas              []string `name:"quota" placeholder:"NAME=N" help:"How much it may have: messages and bytes that wait, messages perDay, templates, suppressions, importSize (bytes), subscribers, events that wait for digests, requests a minute with a bound token. Several by commas; 0: any number; NAME= removes it. Default: the settings quotas."`
-	TZ                  *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, such as Europe/Zurich. Default: UTC."`
+	Gateway             []string `placeholder:"[LANE:]ID[=WEIGHT]" help:"Gateway to send through. Repeat the flag to name fallbacks, in order. Gateways with a weight share the load. A prefix of bulk: or transactional: limits a gateway to this kind of email."`
+	AccountTrouble      string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"Hold messages or fail them while the relay refuses the login, token, certificate or sender. Defaults to the setting delivery.accountTrouble."`
+	Retry               []string `placeholder:"DELAY" help:"Delays between attempts, for example 1m,5m,30m. The last delay repeats. Defaults to the settings."`
+	Webhooks            *string  `placeholder:"URL" help:"Additional URL for this account's events."`
+	Locale              *string  `placeholder:"TAG" help:"Language, for example de-CH, of template variants, numbers and dates. Default: en."`
+	TrackOpens          *bool    `negatable:"" help:"Track opens. Defaults to the setting trackOpens."`
+	TrackClicks         *bool    `negatable:"" help:"Track clicks. Defaults to the setting trackClicks."`
+	IdempotencyRequired *bool    `name:"needs-key" negatable:"" help:"Require an idempotency key for each submit."`
+	Quotas              []string `name:"quota" placeholder:"NAME=N" help:"Quotas, separated by commas: messages and bytes (waiting), perDay, templates, suppressions, importSize (bytes), subscribers, events (waiting for digests), requests (per minute, with a bound token). Use 0 for no limit. NAME= restores the default (settings quotas)."`
+	TZ                  *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, for example Europe/Zurich. Default: UTC."`
 	relayFlags
-	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Sign as this domain. Default: that of the sender."`
-	DKIMSelector string `name:"dkim-selector" group:"dkim" placeholder:"NAME" help:"Selector of the key: the DNS has it at NAME._domainkey.DOMAIN."`
-	DKIMKey      string `name:"dkim-key" group:"dkim" placeholder:"FILE" help:"Private key (PEM) to sign with: RSA of 2048 bits and more, or Ed25519. Default: the key of the sender's domain, if there is one."`
+	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Domain of the signature. Defaults to the sender's domain."`
+	DKIMSelector string `name:"dkim-selector" group:"dkim" placeholder:"NAME" help:"Selector of the key. Its DNS record is NAME._domainkey.DOMAIN."`
+	DKIMKey      string `name:"dkim-key" group:"dkim" placeholder:"FILE" help:"Private key (PEM): RSA with at least 2048 bits, or Ed25519. Defaults to the key of the sender's domain, if it has one."`
 }
 
 // over returns the account changed by the flags. from is its sender; empty: unchanged.
@@ -111,9 +111,9 @@ func (f accountFlags) dkim(a api.Account) (*api.DKIM, error) {
 }
 
 type accountAddCmd struct {
-	Account  string `arg:"" help:"Id of the account, chosen by you: letters, digits and . _ @ + -"`
+	Account  string `arg:"" help:"ID of the account: letters, digits and . _ @ + -"`
 	From     string `required:"" placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
-	NoVerify bool   `help:"Do not try to log in."`
+	NoVerify bool   `help:"Don't test the login."`
 	accountFlags
 }
 
@@ -145,14 +145,14 @@ func (s *session) tryRelay(settings relaySettings) error {
 	}
 	answer, err := api.VerifyAccount.Do(s, s.client, settings.VerifyRequest)
 	if err == nil && !answer.SMTP.Success {
-		err = fmt.Errorf("nothing was added, because the relay %s refuses: %s; to add it all the same: --no-verify",
+		err = fmt.Errorf("nothing was added, because the relay %s refuses: %s; to add it anyway, use --no-verify",
 			relayURL(settings.SMTP), clean(answer.SMTP.Error))
 	}
 	return err
 }
 
 type accountUpdateCmd struct {
-	Account string `arg:"" help:"Id of the account."`
+	Account string `arg:"" help:"ID of the account."`
 	From    string `placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
 	accountFlags
 }

@@ -7,7 +7,7 @@ import (
 )
 
 type accountDNSCmd struct {
-	Account string `arg:"" help:"Id of the account."`
+	Account string `arg:"" help:"ID of the account."`
 	NoCheck bool   `help:"Only print what to publish; do not ask the DNS."`
 }
 

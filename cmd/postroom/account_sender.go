@@ -8,18 +8,18 @@ import (
 
 func senderVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List what an account may send as.", run: &sendersCmd{}},
-		{name: "add", help: "Add an address or a domain that an account may send as.", run: &senderAddCmd{}},
+		{name: "list", help: "List an account's sender addresses and domains.", run: &sendersCmd{}},
+		{name: "add", help: "Add a sender address or domain to an account.", run: &senderAddCmd{}},
 		{name: "verify", help: "Look for the DNS record that verifies a pending domain.", run: &senderVerifyCmd{}},
-		{name: "mail", help: "Send a mail to an address, whose link lets the account send as it.",
+		{name: "mail", help: "Send a confirmation email, whose link lets the account use the address.",
 			run: &senderMailCmd{}},
-		{name: "remove", help: "Remove an address or a domain that an account may send as.",
+		{name: "delete", help: "Delete a sender address or domain of an account.",
 			run: &senderRemoveCmd{}},
 	}
 }
 
 type sendersCmd struct {
-	Account string `arg:"" help:"Id of the account."`
+	Account string `arg:"" help:"ID of the account."`
 }
 
 func (c *sendersCmd) Run(s *session) error {
@@ -44,7 +44,7 @@ func (c *sendersCmd) Run(s *session) error {
 }
 
 type senderFlags struct {
-	Account string `arg:"" help:"Id of the account."`
+	Account string `arg:"" help:"ID of the account."`
 	Sender  string `arg:"" help:"An address, or a domain with all its addresses."`
 }
 
@@ -73,7 +73,7 @@ func (c *senderVerifyCmd) Run(s *session) error {
 }
 
 type senderMailCmd struct {
-	Account string `arg:"" help:"Id of the account."`
+	Account string `arg:"" help:"ID of the account."`
 	Sender  string `arg:"" help:"An address."`
 }
 

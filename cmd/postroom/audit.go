@@ -12,9 +12,9 @@ import (
 
 type auditCmd struct {
 	filter[api.AuditQuery]
-	Follow bool   `short:"f" help:"Go on with new entries until Ctrl-C."`
+	Follow bool   `short:"f" help:"Print new entries until Ctrl-C."`
 	Export bool   `help:"Print all entries as JSON lines, oldest first, as they were hashed and signed."`
-	Verify bool   `help:"Check that nothing of the log was changed or deleted; exit code 1 if it was."`
+	Verify bool   `help:"Check that the log is complete and unchanged. Exits with 1 if it isn't."`
 	Head   string `placeholder:"SEQ:HASH" help:"With --verify: an entry that the log must have, such as the head of an earlier verification."`
 	limitFlag
 
@@ -149,10 +149,10 @@ func (a *auditCmd) verify(s *session) error {
 				len(v.Unfinished)))
 		}
 		if v.Intact {
-			s.say("Intact. Keep the head elsewhere: --head shows later that nothing was cut off.")
+			s.say("The log is complete and unchanged. Store the head elsewhere, to check later with --head.")
 			return
 		}
-		s.say("The log was tampered with:")
+		s.say("The log was changed:")
 		for _, p := range v.Problems {
 			s.say("  %d  %s", p.Seq, clean(p.Text))
 		}

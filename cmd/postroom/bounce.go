@@ -20,7 +20,8 @@ const (
 	exitTempFail = 75
 )
 
-const bounceHelp = `Exit codes: 0 it was read, whatever came of it; 65 the mail is refused; 75 try again later, such as while Postroom or its Redis is away.
+const bounceHelp = `Exit codes: 0 if Postroom read the message, whatever the result; 65 if it refused the message; 75 to try again later, for example
+while Postroom or its Redis is unavailable.
 
 Examples:
   postroom bounce < mail.eml
@@ -34,10 +35,10 @@ As a transport of Postfix, in master.cf:
 // code that keeps the mail.
 type bounceCmd struct {
 	reachFlags
-	File    string        `arg:"" optional:"" placeholder:"FILE" help:"The mail; default: standard input."`
-	To      string        `placeholder:"ADDRESS" help:"Address the mail came to. In a Postfix pipe transport: $${original_recipient}. Default: the header is looked at."`
-	Quiet   bool          `short:"q" help:"Print nothing but errors, for mail servers."`
-	Timeout time.Duration `default:"30s" help:"How long Postroom may take."`
+	File    string        `arg:"" optional:"" placeholder:"FILE" help:"The message. Defaults to standard input."`
+	To      string        `placeholder:"ADDRESS" help:"Address that received it: $${original_recipient} in a Postfix pipe transport. Defaults to the header."`
+	Quiet   bool          `short:"q" help:"Print only errors, for mail servers."`
+	Timeout time.Duration `default:"30s" help:"Timeout."`
 }
 
 // mailerError is an error with its exit code for mail servers.

@@ -13,41 +13,41 @@ import (
 // campaignFields are the flags of campaigns that can change.
 type campaignFields struct {
 	From        string   `group:"content" placeholder:"ADDRESS" help:"Sender, such as 'News <news@example.com>'. Default: the account's."`
-	ReplyTo     []string `group:"content" sep:"none" placeholder:"ADDRESS" help:"Where answers go; may be repeated."`
-	Subject     *string  `group:"content" short:"s" placeholder:"TEXT" help:"Subject. Default: the template's."`
-	PreviewText *string  `group:"content" placeholder:"TEXT" help:"What mail programs show beside the subject."`
-	HTML        string   `group:"content" name:"html" placeholder:"FILE" help:"File with the html; - is standard input. Without --text a text is made from it."`
-	Markdown    string   `group:"content" placeholder:"FILE" help:"File with Markdown, in place of --html."`
+	ReplyTo     []string `group:"content" sep:"none" placeholder:"ADDRESS" help:"Reply-To address. Repeat the flag for several."`
+	Subject     *string  `group:"content" short:"s" placeholder:"TEXT" help:"Subject. Defaults to the template's subject."`
+	PreviewText *string  `group:"content" placeholder:"TEXT" help:"Preview text, which mail programs show after the subject."`
+	HTML        string   `group:"content" name:"html" placeholder:"FILE" help:"File with the HTML, or - for standard input. Without --text, Postroom derives the text from it."`
+	Markdown    string   `group:"content" placeholder:"FILE" help:"File with Markdown, instead of --html."`
 	Text        string   `group:"content" placeholder:"FILE" help:"File with the text."`
-	Template    *string  `group:"content" placeholder:"ID" help:"A stored template, in place of --html and --text."`
-	Params      string   `group:"content" placeholder:"JSON" help:"The data that fills the template, such as @params.json."`
-	Missing     string   `group:"content" enum:",empty,error" default:"" placeholder:"WHAT" help:"What a variable that the data lacks does: empty prints nothing, error refuses the mail. Default: as the template says, else the setting templates.missing."`
+	Template    *string  `group:"content" placeholder:"ID" help:"Stored template, instead of --html and --text."`
+	Params      string   `group:"content" placeholder:"JSON" help:"Data for the template, for example @params.json."`
+	Missing     string   `group:"content" enum:",empty,error" default:"" placeholder:"WHAT" help:"Handling of missing variables: empty prints nothing, error refuses the message. Defaults to the template's choice, else to the setting templates.missing."`
 	Fallbacks   string   `group:"content" placeholder:"JSON" help:"The values of attributes for people who lack them, such as '{\"firstName\":\"friend\"}'."`
-	Locale      *string  `group:"content" placeholder:"LOCALE" help:"Language of the mail. Default: the account's."`
-	TZ          *string  `group:"content" name:"tz" placeholder:"ZONE" help:"Time zone, such as Europe/Zurich, of dates, the window and the time of sending. Default: the account's, else UTC."`
-	Variants    string   `group:"content" placeholder:"JSON" help:"Variants to try, such as @variants.json: a list of objects with variant (an id) and what it has of its own: subject, previewText, from, template, html, text. [] removes them."`
+	Locale      *string  `group:"content" placeholder:"LOCALE" help:"Language. Defaults to the account's language."`
+	TZ          *string  `group:"content" name:"tz" placeholder:"ZONE" help:"Time zone of dates, the sending window and the send time, for example Europe/Zurich. Defaults to the account's, else to UTC."`
+	Variants    string   `group:"content" placeholder:"JSON" help:"Variants, for example @variants.json: a list of objects with an ID (variant) and the fields that differ (subject, previewText, from, template, html, text). [] removes all variants."`
 	Test        string   `group:"content" placeholder:"JSON" help:"How the best variant is found, such as '{\"share\":0.2,\"metric\":\"opens\",\"wait\":\"6h\",\"minimum\":50}'. Default: by clicks, 4h after a tenth of the people got one."`
-	Tag         []string `group:"content" placeholder:"TAG" help:"Tags of its mail; several by commas."`
-	Metadata    string   `group:"content" placeholder:"JSON" help:"An object that every event of its mail has."`
+	Tag         []string `group:"content" placeholder:"TAG" help:"Tags, separated by commas."`
+	Metadata    string   `group:"content" placeholder:"JSON" help:"Object that every event of its messages contains."`
 
-	List            []string `group:"audience" placeholder:"ID" help:"It goes to the subscribers of this list; may be repeated."`
-	Segment         []string `group:"audience" placeholder:"ID" help:"Of these, only those that one of these segments selects; may be repeated."`
-	ExcludeList     []string `group:"audience" placeholder:"ID" help:"Nobody who is subscribed to this list; may be repeated."`
-	ExcludeSegment  []string `group:"audience" placeholder:"ID" help:"Nobody whom this segment selects; may be repeated."`
-	ExcludeCampaign []string `group:"audience" placeholder:"ID" help:"Nobody who got this campaign; may be repeated."`
+	List            []string `group:"audience" placeholder:"ID" help:"List whose subscribers receive it. Repeat the flag for several."`
+	Segment         []string `group:"audience" placeholder:"ID" help:"Segment that limits the recipients. Repeat the flag to add more segments."`
+	ExcludeList     []string `group:"audience" placeholder:"ID" help:"List whose subscribers don't receive it. Repeat the flag for several."`
+	ExcludeSegment  []string `group:"audience" placeholder:"ID" help:"Segment whose subscribers don't receive it. Repeat the flag for several."`
+	ExcludeCampaign []string `group:"audience" placeholder:"ID" help:"Campaign whose recipients don't receive it. Repeat the flag for several."`
 
-	Gateway     *string  `placeholder:"ID" help:"Gateway to send through. Default: the account's own relays."`
-	Rate        *float64 `placeholder:"N" help:"Mails a second at most; 0: no limit of its own."`
-	WindowDays  []string `enum:"mon,tue,wed,thu,fri,sat,sun" placeholder:"DAY" help:"Days on which it is sent, such as mon,tue; needs --window-from and --window-until. Default: every day."`
-	WindowFrom  string   `placeholder:"HH:MM" help:"It is sent from this time of the day on, such as 08:00."`
-	WindowUntil string   `placeholder:"HH:MM" help:"And until this time, such as 20:00."`
-	WindowOf    string   `enum:",sender,recipient" default:"" placeholder:"WHOSE" help:"Whose clock the window is of: sender, which is the campaign's time zone (the default), or recipient."`
-	EndAt       string   `placeholder:"WHEN" help:"Who has not got it by then will not: in 48h, or 2030-12-24T08:00:00Z."`
-	Events      *string  `enum:"none,ends,all" placeholder:"WHICH" help:"Events about its recipients that go to webhooks: none, ends (failures, bounces, complaints and leaving; the default) or all."`
-	KeepLog     *bool    `negatable:"" help:"Its mail enters the email log and the search index."`
-	Archive     *bool    `negatable:"" help:"It has a public page, once it was sent, in the archive of its lists that are public. Alone it can be changed at any time."`
-	TrackOpens  *bool    `negatable:"" help:"Count opens. Default: as the settings say."`
-	TrackClicks *bool    `negatable:"" help:"Count clicks. Default: as the settings say."`
+	Gateway     *string  `placeholder:"ID" help:"Gateway to send through. Defaults to the account's relays."`
+	Rate        *float64 `placeholder:"N" help:"Maximum emails per second, or 0 for no extra limit."`
+	WindowDays  []string `enum:"mon,tue,wed,thu,fri,sat,sun" placeholder:"DAY" help:"Days to send on, for example mon,tue. Needs --window-from and --window-until. Defaults to every day."`
+	WindowFrom  string   `placeholder:"HH:MM" help:"Start of the daily sending window, for example 08:00."`
+	WindowUntil string   `placeholder:"HH:MM" help:"End of the daily sending window, for example 20:00."`
+	WindowOf    string   `enum:",sender,recipient" default:"" placeholder:"WHOSE" help:"Clock of the sending window: sender (the campaign's time zone, the default) or recipient."`
+	EndAt       string   `placeholder:"WHEN" help:"Time to stop sending: in 48h, or 2030-12-24T08:00:00Z."`
+	Events      *string  `enum:"none,ends,all" placeholder:"WHICH" help:"Events about its recipients for webhooks: none, ends (failures, bounces, complaints and unsubscribes; the default) or all."`
+	KeepLog     *bool    `negatable:"" help:"Add its messages to the email log and the search index."`
+	Archive     *bool    `negatable:"" help:"Publish it in the archive of its public lists after sending. You can change this flag at any time."`
+	TrackOpens  *bool    `negatable:"" help:"Track opens. Defaults to the settings."`
+	TrackClicks *bool    `negatable:"" help:"Track clicks. Defaults to the settings."`
 }
 
 // patch returns the change that the flags name. was is how the mail was rendered so far; nil: as html.
@@ -200,9 +200,9 @@ func (f campaignFields) objects(p *api.CampaignPatch, con *console) error {
 }
 
 type campaignAddCmd struct {
-	Name    string `arg:"" help:"Its name, such as 'Spring news'."`
-	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
-	Account string `placeholder:"ID" help:"Who sends it. Default: that of the token, else default."`
+	Name    string `arg:"" help:"Name, for example 'Spring news'."`
+	ID      string `placeholder:"ID" help:"ID. Derived from the name by default."`
+	Account string `placeholder:"ID" help:"Account that sends it. Defaults to the token's account, else default."`
 	campaignFields
 }
 
@@ -219,12 +219,12 @@ func (c *campaignAddCmd) Run(s *session) error {
 }
 
 type campaignUpdateCmd struct {
-	ID              string  `arg:"" help:"Id of the campaign."`
-	Name            *string `placeholder:"TEXT" help:"Its name."`
-	NoFrom          bool    `help:"Send as the account."`
+	ID              string  `arg:"" help:"ID of the campaign."`
+	Name            *string `placeholder:"TEXT" help:"Name."`
+	NoFrom          bool    `help:"Use the account's sender."`
 	NoWindow        bool    `help:"Send at any time."`
-	NoEnd           bool    `help:"Do not end it at a time."`
-	DefaultTracking bool    `help:"Count opens and clicks as the settings say."`
+	NoEnd           bool    `help:"Remove the end time."`
+	DefaultTracking bool    `help:"Track opens and clicks by the settings."`
 	campaignFields
 }
 
@@ -262,9 +262,9 @@ func (c *campaignUpdateCmd) Run(s *session) error {
 }
 
 type campaignCopyCmd struct {
-	Source string `arg:"" name:"id" help:"Id of the campaign."`
-	Name   string `placeholder:"TEXT" help:"Name of the copy. Default: Copy of …."`
-	As     string `placeholder:"ID" help:"Id of the copy. Default: made from its name."`
+	Source string `arg:"" name:"id" help:"ID of the campaign."`
+	Name   string `placeholder:"TEXT" help:"Name of the copy. Defaults to Copy of …."`
+	As     string `placeholder:"ID" help:"ID of the copy. Derived from its name by default."`
 }
 
 func (c *campaignCopyCmd) Run(s *session) error {

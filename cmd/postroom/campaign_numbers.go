@@ -8,10 +8,10 @@ import (
 )
 
 type campaignRecipientsCmd struct {
-	ID string `arg:"" help:"Id of the campaign."`
+	ID string `arg:"" help:"ID of the campaign."`
 	filter[api.CampaignRecipientQuery]
 	CSV   string `name:"csv" placeholder:"FILE" help:"Write all of them to a file, not there yet unless --force is given; - is standard output."`
-	Force bool   `help:"Write over a file that is there."`
+	Force bool   `help:"Overwrite an existing file."`
 	limitFlag
 }
 
@@ -70,7 +70,7 @@ func known(r api.CampaignRecipient) string {
 }
 
 type campaignStatsCmd struct {
-	ID string `arg:"" help:"Id of the campaign."`
+	ID string `arg:"" help:"ID of the campaign."`
 	Of int    `name:"run" placeholder:"N" help:"Only this run. Default: all runs together, each person once."`
 }
 

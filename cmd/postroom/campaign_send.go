@@ -10,10 +10,10 @@ import (
 )
 
 type campaignSendCmd struct {
-	ID    string `arg:"" help:"Id of the campaign."`
-	At    string `placeholder:"WHEN" help:"When it begins: in 10m, 2030-12-24T08:00:00Z, or 2030-12-24T08:00, which is in its own time zone. Default: now."`
-	Watch bool   `short:"w" help:"Show the progress until it ends."`
-	Yes   bool   `short:"y" help:"Do not ask."`
+	ID    string `arg:"" help:"ID of the campaign."`
+	At    string `placeholder:"WHEN" help:"Start: in 10m, 2030-12-24T08:00:00Z, or 2030-12-24T08:00 (in the campaign's time zone). Defaults to now."`
+	Watch bool   `short:"w" help:"Show the progress until it finishes."`
+	Yes   bool   `short:"y" help:"Don't ask for confirmation."`
 }
 
 // Run begins to send. At a terminal it asks.
@@ -61,7 +61,7 @@ func (s *session) ran(run api.CampaignRun, err error) error {
 }
 
 type campaignRunCmd struct {
-	ID string `arg:"" help:"Id of the campaign."`
+	ID string `arg:"" help:"ID of the campaign."`
 
 	route api.Fetch[api.CampaignRun]
 }
@@ -72,8 +72,8 @@ func (c *campaignRunCmd) Run(s *session) error {
 }
 
 type campaignWinnerCmd struct {
-	ID      string `arg:"" help:"Id of the campaign."`
-	Variant string `arg:"" help:"The variant that those get who wait for the winner."`
+	ID      string `arg:"" help:"ID of the campaign."`
+	Variant string `arg:"" help:"Variant to send to the rest of the audience."`
 }
 
 func (c *campaignWinnerCmd) Run(s *session) error {
@@ -82,10 +82,10 @@ func (c *campaignWinnerCmd) Run(s *session) error {
 }
 
 type campaignResendCmd struct {
-	ID      string `arg:"" help:"Id of the campaign."`
-	To      string `required:"" enum:"failed,inDoubt,notOpened,newcomers" placeholder:"WHOM" help:"Who gets it: failed, inDoubt, notOpened (those who got it and are not known to have opened it) or newcomers (who subscribed since)."`
-	Subject string `short:"s" placeholder:"TEXT" help:"Another subject."`
-	Watch   bool   `short:"w" help:"Show the progress until it ends."`
+	ID      string `arg:"" help:"ID of the campaign."`
+	To      string `required:"" enum:"failed,inDoubt,notOpened,newcomers" placeholder:"WHOM" help:"Recipients: failed, inDoubt, notOpened (no known open) or newcomers (subscribed since)."`
+	Subject string `short:"s" placeholder:"TEXT" help:"New subject."`
+	Watch   bool   `short:"w" help:"Show the progress until it finishes."`
 }
 
 func (c *campaignResendCmd) Run(s *session) error {

@@ -28,11 +28,11 @@ func campaignCheck(s *session, c byID) error {
 }
 
 type campaignPreviewCmd struct {
-	ID      string `arg:"" help:"Id of the campaign."`
-	Person  string `arg:"" optional:"" help:"Address or id of the subscriber to fill it in for. Default: a subscriber of its lists."`
-	For     string `placeholder:"WHO" help:"The same as the argument."`
-	Variant string `placeholder:"ID" help:"Which variant. Default: the first."`
-	As      string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`
+	ID      string `arg:"" help:"ID of the campaign."`
+	Person  string `arg:"" optional:"" help:"Address or ID of the subscriber to render it for. Defaults to a subscriber of its lists."`
+	For     string `placeholder:"WHO" help:"Same as the argument."`
+	Variant string `placeholder:"ID" help:"Variant. Defaults to the first."`
+	As      string `enum:"text,html,subject" default:"text" help:"Part to print: text (with the subject), html or subject."`
 }
 
 // Run prints the mail, and notes the variables that the person lacks.
@@ -56,10 +56,10 @@ func (c *campaignPreviewCmd) Run(s *session) error {
 }
 
 type campaignTestCmd struct {
-	ID      string   `arg:"" help:"Id of the campaign."`
-	Variant string   `placeholder:"ID" help:"Which variant. Default: the first."`
-	To      []string `arg:"" name:"address" help:"Addresses that get it, with [Test] before the subject."`
-	For     string   `placeholder:"WHO" help:"Address or id of the subscriber whom it is filled for. Default: a person of its lists."`
+	ID      string   `arg:"" help:"ID of the campaign."`
+	Variant string   `placeholder:"ID" help:"Variant. Defaults to the first."`
+	To      []string `arg:"" name:"address" help:"Addresses that receive it, with [Test] before the subject."`
+	For     string   `placeholder:"WHO" help:"Address or ID of the subscriber to render it for. Defaults to a subscriber of its lists."`
 }
 
 // Run mails it. It fails if one of the addresses is suppressed.
@@ -78,7 +78,7 @@ func (c *campaignTestCmd) Run(s *session) error {
 	return s.done(tested, suppressed > 0, func() {
 		for _, mail := range tested.Sent {
 			if mail.QueueID == "" {
-				s.say("%s must not be mailed: see postroom suppressions check", clean(mail.To))
+				s.say("%s is suppressed: see postroom suppressions check", clean(mail.To))
 				continue
 			}
 			s.say("%s: queued as %s", clean(mail.To), clean(mail.QueueID))

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -23,16 +24,16 @@ const (
 	exitInterrupted = 130 // as shells report a death by SIGINT
 )
 
-const description = "Postroom is the outbox of your application: it takes emails over HTTP, answers at once, and sees each one through to delivery. Each command explains itself: postroom send --help."
+const description = "Postroom is the outbox of your application: it accepts emails over HTTP or SMTP, responds immediately, and delivers each one. For help with a command, run: postroom send --help."
 
 // exitCodes is shown below the help of all commands.
 const exitCodes = `
 Exit codes
-  0      It is done.
-  1      It is not done, or not all of it; the error says why.
-  2      The command line or the settings are wrong; nothing was tried.
-  130    It was interrupted (Ctrl-C).
-Only bounce has others, those of sysexits.h, which mail servers know.
+  0      Success.
+  1      Failure, or partial failure. The error has the reason.
+  2      The command line or the settings are invalid. Nothing was tried.
+  130    Interrupted (Ctrl-C).
+The bounce command uses the codes of sysexits.h, for mail servers.
 `
 
 // cli is the command line; the commands are those of the tree.
@@ -67,9 +68,12 @@ func run(ctx context.Context, args []string, con *console) int {
 		args = []string{"--help"}
 	case len(args) == 1 && args[0] == "api":
 		args = []string{"api", "--help"}
-	case args[0] == "--version": // no flag for all commands, because templates have versions too
+	case args[0] == "--version", args[0] == "-v": // not a flag of all commands, because templates have versions too
 		args[0] = "version"
+	case args[0] == "help":
+		args = append(args[1:], "--help")
 	}
+	args = commandFirst(args)
 	parser, err := newParser(ctx, con, args)
 	if err != nil {
 		fmt.Fprintln(con.err, "postroom:", err)
@@ -87,6 +91,33 @@ func run(ctx context.Context, args []string, con *console) int {
 	return con.finish(ctx, start(ctx, command, con))
 }
 
+// globalFlags are the flags that may stand before the command, and whether a value follows.
+var globalFlags = map[string]bool{"--url": true, "--token": true, "--json": false, "--config": true, "-c": true,
+	"--set": true}
+
+// commandFirst moves global flags behind the command, where kong expects them.
+func commandFirst(args []string) []string {
+	at := 0
+	for at < len(args) {
+		valued, global := globalFlags[args[at]]
+		name, _, joined := strings.Cut(args[at], "=")
+		if !global && (!joined || !globalFlags[name]) {
+			break
+		}
+		if at++; valued {
+			at++
+		}
+	}
+	if at == 0 || at >= len(args) {
+		return args
+	}
+	front := args[:at]
+	if end := slices.Index(args, "--"); end > at { // arguments follow, not flags
+		return slices.Concat(args[at:end], front, args[end:])
+	}
+	return slices.Concat(args[at:], front)
+}
+
 // readDuration reads a flag that holds a duration. Unlike Kong's own, it takes days and weeks.
 func readDuration(in *kong.DecodeContext, into reflect.Value) error {
 	var text string
@@ -95,7 +126,7 @@ func readDuration(in *kong.DecodeContext, into reflect.Value) error {
 	}
 	d, err := schedule.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is not a duration such as 30m, 24h or 7d", text)
+		return fmt.Errorf("%q isn't a duration like 30m, 24h or 7d", text)
 	}
 	into.SetInt(int64(d))
 	return nil
@@ -107,12 +138,12 @@ func newParser(ctx context.Context, con *console, args []string) (*kong.Kong, er
 		kong.Name("postroom"), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(con.out, con.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "run", Title: "Running it"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Setting it up"},
+			{Key: "run", Title: "Run"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Set up"},
 			{Key: "other", Title: "Other"},
 			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"},
-			{Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"},
-			{Key: "content", Title: "Content"}, {Key: "corrections", Title: "Otherwise than before"},
-			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Which Postroom"},
+			{Key: "oauth2", Title: "OAuth 2.0"}, {Key: "dkim", Title: "Signing"},
+			{Key: "content", Title: "Content"}, {Key: "corrections", Title: "Corrections"},
+			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Connection"},
 		}),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),

@@ -16,7 +16,7 @@ import (
 var completions embed.FS
 
 const completionHelp = `For this session: source <(postroom completion bash), and the same with zsh; postroom completion fish | source.
-For good: put that line into ~/.bashrc or, below compinit, ~/.zshrc; or write the output to ~/.config/fish/completions/postroom.fish.`
+Permanently: add that line to ~/.bashrc or, below compinit, ~/.zshrc; or write the output to ~/.config/fish/completions/postroom.fish.`
 
 // completionCmd prints the script of a shell.
 type completionCmd struct {
@@ -35,7 +35,7 @@ func (c *completionCmd) Run(con *console) error {
 // completeCmd is what the scripts run at each Tab. It prints a line for each word that may come next: the
 // word, a tab, and what it means. No line means a file or a text of the user's own.
 type completeCmd struct {
-	Words []string `arg:"" optional:"" passthrough:"" help:"What was typed behind postroom; the last is the one to complete, and may be empty."`
+	Words []string `arg:"" optional:"" passthrough:"" help:"Words typed after postroom. The last word, which may be empty, is completed."`
 }
 
 func (c *completeCmd) Run(ctx context.Context, con *console) error {

@@ -1,11 +1,11 @@
 package main
 
-const configHelp = `Defaults are beaten by the file, the file by the environment, the environment by flags. Secrets are masked. All faults are reported at
-once, with exit code 2, so this also checks a configuration before it is rolled out.`
+const configHelp = `The file overrides defaults, the environment overrides the file, and flags override the environment. Secrets are masked. If settings
+are invalid, it reports all errors with exit code 2, so you can use it to check a configuration before you deploy it.`
 
 type configCmd struct {
 	settingsFlags
-	JSON bool `name:"json" help:"Print them as JSON, for programs."`
+	JSON bool `name:"json" help:"Print JSON, for programs."`
 }
 
 func (c *configCmd) Run(con *console) error {

@@ -29,9 +29,9 @@ const requestTimeout = 2 * time.Minute
 // reachFlags choose the Postroom that a command talks to.
 type reachFlags struct {
 	settingsFlags
-	URL   string `group:"reach" env:"POSTROOM_URL" placeholder:"URL" help:"Address of Postroom. Default: where the settings say it listens."`
-	Token string `group:"reach" placeholder:"TOKEN" help:"Access token. Default: $$POSTROOM_TOKEN, else the setting token, else the file token in the data directory."`
-	JSON  bool   `group:"reach" name:"json" help:"Print the answer as JSON, for programs."`
+	URL   string `group:"reach" env:"POSTROOM_URL" placeholder:"URL" help:"Address of Postroom. Defaults to the listen address of the settings."`
+	Token string `group:"reach" placeholder:"TOKEN" help:"Access token. Defaults to $$POSTROOM_TOKEN, else the setting token, else the file token in the data directory."`
+	JSON  bool   `group:"reach" name:"json" help:"Print JSON, for programs."`
 
 	timeout time.Duration // of one request; 0: requestTimeout
 }

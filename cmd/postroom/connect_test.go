@@ -93,7 +93,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		{"a token that is not known", problem(401, api.Problem{Message: "Bad token"}),
 			[]string{"Bad token (401)", "--token"}},
 		{"a scope that is missing", problem(403, api.Problem{Message: "Missing scope outbox"}),
-			[]string{"(403)", "postroom token create"}},
+			[]string{"(403)", "postroom token add"}},
 		{"wrong fields", problem(400, api.Problem{Message: "Invalid input", Fields: []api.ProblemField{
 			{Key: "to", Message: "at least one"}}}), []string{"to: at least one", "(400)"}},
 		{"a Redis that is away", problem(503, api.Problem{Message: "Redis does not answer", RequestID: "r1"}),

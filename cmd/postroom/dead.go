@@ -12,19 +12,19 @@ import (
 func deadVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List dead letters, oldest first (the default).", run: &deadListCmd{}},
-		{name: "reasons", help: "Count dead letters by the reason why they failed.", run: &deadReasonsCmd{}},
+		{name: "reasons", help: "Count dead letters by reason.", run: &deadReasonsCmd{}},
 		{name: "show", help: "Show one dead letter and its attempts.", run: &deadShowCmd{}},
-		{name: "replay", help: "Send dead letters again, to the recipients that failed.", run: &deadReplayCmd{}},
+		{name: "replay", help: "Replay dead letters to their failed recipients.", run: &deadReplayCmd{}},
 		{name: "delete", help: "Delete dead letters and their content.", run: &deadDeleteCmd{}},
 	}
 }
 
 type deadFlags struct {
-	Account        string `placeholder:"ID" help:"Of this account."`
-	AccountTrouble bool   `help:"That failed because the account was refused: its login, token, certificate or sender."`
-	Code           string `placeholder:"CODE" help:"That failed with this: EAUTH, EENVELOPE, ECONNECTION…"`
-	Tag            string `placeholder:"TAG" help:"With this tag."`
-	Reason         string `placeholder:"REASON" help:"That failed for this reason: mailboxFull, badCredentials… as dead-letter reasons lists them."`
+	Account        string `placeholder:"ID" help:"Only messages of this account."`
+	AccountTrouble bool   `help:"Only messages that failed because the relay refused the account: its login, token, certificate or sender."`
+	Code           string `placeholder:"CODE" help:"Only messages with this error: EAUTH, EENVELOPE, ECONNECTION…"`
+	Tag            string `placeholder:"TAG" help:"Only messages with this tag."`
+	Reason         string `placeholder:"REASON" help:"Only messages with this reason: mailboxFull, badCredentials… (see dead-letter reasons)."`
 }
 
 // selects reports whether the flags select a dead letter, as far as the server does not compare it.
@@ -57,8 +57,8 @@ func (d *deadListCmd) Run(s *session) error {
 }
 
 type deadReasonsCmd struct {
-	Account string `placeholder:"ID" help:"Of this account."`
-	Tag     string `placeholder:"TAG" help:"With this tag."`
+	Account string `placeholder:"ID" help:"Only messages of this account."`
+	Tag     string `placeholder:"TAG" help:"Only messages with this tag."`
 }
 
 func (d *deadReasonsCmd) patience() time.Duration { return replayTimeout }
@@ -71,12 +71,12 @@ func (d *deadReasonsCmd) Run(s *session) error {
 		g.add(r.Reason, r.Count, r.Title, r.Remedy, clip(clean(r.Example), 60))
 	}
 	return s.table(found, err, "no dead letters", g, noteIf(len(found.Reasons) > 0,
-		"send those of one again: postroom dead-letter replay --reason REASON"))
+		"to replay all with one reason: postroom dead-letter replay --reason REASON"))
 }
 
 type deadShowCmd struct {
-	ID      string `arg:"" help:"Queue id of the message."`
-	Content bool   `help:"Print the message itself, as it goes to the relay."`
+	ID      string `arg:"" help:"Queue ID of the message."`
+	Content bool   `help:"Print the message as the relay receives it."`
 	dialogueFlag
 }
 
@@ -91,13 +91,13 @@ func (d *deadShowCmd) Run(s *session) error {
 }
 
 type deadDeleteCmd struct {
-	IDs []string `arg:"" name:"id" help:"Queue ids of dead letters."`
-	Yes bool     `short:"y" help:"Do not ask."`
+	IDs []string `arg:"" name:"id" help:"Queue IDs of dead letters."`
+	Yes bool     `short:"y" help:"Don't ask for confirmation."`
 }
 
 // Run deletes dead letters. It fails if one does not exist.
 func (d *deadDeleteCmd) Run(s *session) error {
-	if !d.Yes && !s.confirm("Delete %s? What is deleted can't be sent again.",
+	if !d.Yes && !s.confirm("Delete %s? You can't replay them afterwards.",
 		plural(len(d.IDs), "dead letter")) {
 		return fmt.Errorf("nothing was deleted: say --yes to delete %s, which can't be sent again then",
 			plural(len(d.IDs), "dead letter"))
@@ -117,7 +117,7 @@ func (d *deadDeleteCmd) Run(s *session) error {
 	return s.done(out, len(out.Unknown) > 0, func() {
 		s.say("deleted %s", plural(out.Deleted, "dead letter"))
 		for _, id := range out.Unknown {
-			s.note("%s is no dead letter", clean(id))
+			s.note("%s isn't a dead letter", clean(id))
 		}
 	})
 }
@@ -129,9 +129,9 @@ const replayTimeout = time.Hour
 // somebody else has replayed.
 type deadReplayCmd struct {
 	deadFlags
-	IDs     []string `arg:"" optional:"" name:"id" help:"Queue ids of dead letters; or select them by flags."`
-	To      []string `group:"corrections" placeholder:"ADDRESS" help:"Send to this address in place of those that failed; may be repeated. Only with ids."`
-	Gateway *string  `group:"corrections" placeholder:"ID" help:"Send through this gateway; empty: through the account's own relays."`
+	IDs     []string `arg:"" optional:"" name:"id" help:"Queue IDs of dead letters. Or select them by flags."`
+	To      []string `group:"corrections" placeholder:"ADDRESS" help:"Send to this address instead of the failed recipients. Repeat the flag for several. Needs IDs."`
+	Gateway *string  `group:"corrections" placeholder:"ID" help:"Gateway to send through. An empty value means the account's relays."`
 	As      string   `group:"corrections" placeholder:"ACCOUNT" help:"Send as this account."`
 }
 
@@ -143,9 +143,9 @@ func (d *deadReplayCmd) Run(s *session) error {
 	case selected && len(d.IDs) > 0:
 		return usage("give ids or flags that select dead letters, not both; --account selects, and to send as another account there is --as")
 	case selected && len(d.To) > 0:
-		return usage("--to is for dead letters given by their ids: others are not all meant for the same recipients")
+		return usage("--to needs the IDs of dead letters, because a filter can match messages to different recipients")
 	case !selected && len(d.IDs) == 0:
-		return usage("which dead letters? give their ids, or select them: --account shop --account-trouble")
+		return usage("name dead letters by their IDs, or by flags like --account shop --reason mailboxFull")
 	}
 	corrections := api.Corrections{To: d.To, Gateway: d.Gateway, Account: d.As}
 	if len(d.IDs) > 0 {

@@ -10,16 +10,16 @@ import (
 	"github.com/postroom/postroom/app/demo"
 )
 
-const demoHelp = `Starts a Postroom with a mail catcher and a webhook receiver of its own, sends messages
-through every state and prints what happens. The pages open in your browser, logged in by a link that works
-once; it is printed where there is no browser. /inbox shows the caught mail.
-Nothing leaves this machine, no settings are read, and nothing stays behind.`
+const demoHelp = `Starts Postroom with a built-in relay and webhook receiver, sends messages through every
+state and prints what happens. The dashboard opens in your browser with a one-time sign-in link, which is
+printed if there is no browser. /inbox shows the received messages.
+Nothing leaves this machine. The demo reads no settings and leaves no files behind.`
 
 // demoCmd shows Postroom at work.
 type demoCmd struct {
-	Listen string `default:"127.0.0.1:3000" placeholder:"HOST:PORT" help:"Address of the pages; a free port where this one is taken."`
-	Open   bool   `default:"true" negatable:"" help:"Open the pages in a browser, logged in, if this is a terminal and there is one. Default: yes; no: --no-open."`
-	Exit   bool   `help:"End after the tour, for scripts. Default: go on until Ctrl-C, to look around."`
+	Listen string `default:"127.0.0.1:3000" placeholder:"HOST:PORT" help:"Address of the dashboard. Another free port is used if this one is taken."`
+	Open   bool   `default:"true" negatable:"" help:"Open the dashboard in a browser and sign in, if this is a terminal. Use --no-open to prevent it."`
+	Exit   bool   `help:"Exit after the tour, for scripts. By default, the demo runs until Ctrl-C."`
 }
 
 func (d *demoCmd) Run(ctx context.Context, con *console) error {

@@ -16,25 +16,25 @@ import (
 )
 
 type digestEventCmd struct {
-	Recipient string `arg:"" optional:"" help:"Your id of the reader; not with --file."`
+	Recipient string `arg:"" optional:"" help:"Your ID for the reader. Not with --file."`
 	ofDigests
-	Category   string `placeholder:"TEXT" help:"What readers choose a cadence for, such as comment; required without --file."`
-	EntityType string `placeholder:"TEXT" help:"Type of what it is about, such as post; required without --file."`
-	EntityID   string `placeholder:"ID" help:"Id of what it is about; required without --file."`
-	Title      string `placeholder:"TEXT" help:"Title of what it is about."`
-	Link       string `placeholder:"URL" help:"Address of what it is about."`
-	Actor      string `placeholder:"NAME" help:"Name of who caused it."`
-	ActorID    string `placeholder:"ID" help:"Your id of who caused it."`
-	Payload    string `placeholder:"JSON" help:"An object for templates; @FILE reads it from a file."`
-	Priority   string `enum:",low,normal,high,urgent" default:"" placeholder:"PRIORITY" help:"low, normal (as without), high, or urgent, which is mailed at once."`
-	Occurred   string `placeholder:"WHEN" help:"When it was: a distance (2h) or a time. Default: now."`
-	Key        string `placeholder:"KEY" help:"The same key again for the same reader adds nothing more."`
-	Email      string `placeholder:"ADDRESS" help:"Address of the reader, if Postroom does not know one yet."`
-	Name       string `placeholder:"TEXT" help:"As --email: name of the reader."`
-	Locale     string `placeholder:"TAG" help:"As --email: language, such as de-AT."`
-	TZ         string `name:"tz" placeholder:"ZONE" help:"As --email: time zone, such as Europe/Zurich."`
-	File       string `placeholder:"FILE" help:"Many events: a JSON object as the API takes it on each line; - is standard input."`
-	Skip       int    `placeholder:"N" help:"With --file: leave out its first lines, as after an interruption."`
+	Category   string `placeholder:"TEXT" help:"Category of the event, for example comment. Required without --file."`
+	EntityType string `placeholder:"TEXT" help:"Type of the event's object, for example post. Required without --file."`
+	EntityID   string `placeholder:"ID" help:"ID of the event's object. Required without --file."`
+	Title      string `placeholder:"TEXT" help:"Title of the event's object."`
+	Link       string `placeholder:"URL" help:"URL of the event's object."`
+	Actor      string `placeholder:"NAME" help:"Name of the person who caused the event."`
+	ActorID    string `placeholder:"ID" help:"Your ID for the person who caused the event."`
+	Payload    string `placeholder:"JSON" help:"Object for templates. @FILE reads it from a file."`
+	Priority   string `enum:",low,normal,high,urgent" default:"" placeholder:"PRIORITY" help:"low, normal (the default), high, or urgent, which Postroom sends immediately."`
+	Occurred   string `placeholder:"WHEN" help:"Time of the event, or its age (2h). Defaults to now."`
+	Key        string `placeholder:"KEY" help:"Idempotency key. Postroom ignores repeated keys of a reader."`
+	Email      string `placeholder:"ADDRESS" help:"Reader's address. Ignored if Postroom already has one."`
+	Name       string `placeholder:"TEXT" help:"Reader's name. Ignored if Postroom already has one."`
+	Locale     string `placeholder:"TAG" help:"Language, for example de-AT. Ignored if Postroom already has one."`
+	TZ         string `name:"tz" placeholder:"ZONE" help:"Time zone, for example Europe/Zurich. Ignored if Postroom already has one."`
+	File       string `placeholder:"FILE" help:"File with events, one JSON object per line as in the API, or - for standard input."`
+	Skip       int    `placeholder:"N" help:"Skip the first lines of --file, for example after an interruption."`
 }
 
 // Run hands in the event of the flags, or those of a file.
@@ -127,7 +127,7 @@ func (t *eventsTaken) add(line int, r api.DigestEventResult) {
 // many hands in the events of a file. It fails if one was refused.
 func (c *digestEventCmd) many(s *session, flags api.DigestEvent) error {
 	if !emptyEvent(flags) {
-		return usage("--file has whole events: of the other flags, only --account and --skip go with it")
+		return usage("--file contains complete events, so you can only combine it with --account and --skip")
 	}
 	if c.Skip < 0 {
 		return usage("--skip: %d is not a number of lines", c.Skip)
@@ -142,8 +142,8 @@ func (c *digestEventCmd) many(s *session, flags api.DigestEvent) error {
 	err = b.send(s, new(progressbar.NewReader(file, bar)), c.Skip)
 	_ = bar.Clear()
 	if err != nil {
-		return fmt.Errorf("%w\nthe first %d lines were handed in by then, and those after them perhaps; "+
-			"the same file with --skip %d goes on. Events with a key are not added twice", err, b.done, b.done)
+		return fmt.Errorf("%w\nthe first %d lines were submitted, and perhaps some later lines; "+
+			"to continue, submit the same file with --skip %d. Events with a key aren't added twice", err, b.done, b.done)
 	}
 	t := b.taken
 	return s.done(t, t.Refused > 0, func() {

@@ -15,8 +15,8 @@ import (
 
 func dkimVerbs() []verb {
 	return []verb{
-		{name: "generate", help: "Make a key, here, and print the DNS record to publish.", run: &dkimGenerateCmd{}},
-		{name: "check", help: "Look the record up in the DNS, and compare it with a key.", run: &dkimCheckCmd{}},
+		{name: "generate", help: "Generate a key on this machine, and print its DNS record.", run: &dkimGenerateCmd{}},
+		{name: "check", help: "Compare the published DNS record with a key.", run: &dkimCheckCmd{}},
 	}
 }
 
@@ -43,7 +43,7 @@ type dkimGenerateCmd struct {
 	Type string `enum:"rsa,ed25519" default:"rsa" help:"rsa, or ed25519, which some receivers can't verify yet."`
 	Bits int    `placeholder:"N" help:"Size of an RSA key, 2048 to 4096. Default: 2048."`
 	Out  string `placeholder:"FILE" help:"File for the private key, which must not exist. Default: standard output."`
-	JSON bool   `name:"json" help:"Print the answer as JSON, for programs."`
+	JSON bool   `name:"json" help:"Print JSON, for programs."`
 }
 
 // madeKey is what generate prints for programs.
@@ -121,7 +121,7 @@ func writeNew(name, text string) error {
 type dkimCheckCmd struct {
 	dkimName
 	Key  string `placeholder:"FILE" help:"Private key in PEM; - is standard input. Default: the record is only checked to be one."`
-	JSON bool   `name:"json" help:"Print the answer as JSON, for programs."`
+	JSON bool   `name:"json" help:"Print JSON, for programs."`
 }
 
 // Run asks the DNS from this machine.
@@ -185,7 +185,7 @@ func (n dkimName) look(ctx context.Context, dns resolver, key *dkim.Key) (foundK
 		return found, nil
 	case 1:
 	default:
-		found.Problem = fmt.Sprintf("has %d TXT records, of which receivers take any: leave one", len(records))
+		found.Problem = fmt.Sprintf("has %d TXT records, and receivers may use any of them: keep only one", len(records))
 		return found, nil
 	}
 	found.Record = records[0]

@@ -12,16 +12,16 @@ import (
 	"github.com/postroom/postroom/internal/maildns"
 )
 
-const doctorHelp = `Each line is ok, warn or fail, and says what to do. Exit code 1 when anything fails. The relay of the settings is logged in to from
-this machine, as workers here would, and those of the accounts from where Postroom runs; nothing is sent.`
+const doctorHelp = `Each line shows ok, warn or fail, with advice. The exit code is 1 if a check fails. The command tests the login to the relay of the
+settings from this machine, and Postroom tests the logins of the accounts. Nothing is sent.`
 
 // doctorCmd checks what Postroom needs. An error of its client is a finding.
 type doctorCmd struct {
 	reachFlags
-	Quick    bool          `help:"Only ask whether Postroom is ready, without a token; for health checks of containers."`
-	Domain   []string      `placeholder:"DOMAIN" help:"Sender domains whose DNS is checked. Default: those of the accounts."`
-	Selector string        `name:"dkim-selector" placeholder:"NAME" help:"DKIM selector your relay signs with, to check its key in the DNS."`
-	Patience time.Duration `default:"15s" help:"How long one check may take."`
+	Quick    bool          `help:"Only check whether Postroom is ready. Needs no token; for container health checks."`
+	Domain   []string      `placeholder:"DOMAIN" help:"Sender domains to check. Defaults to the domains of the accounts."`
+	Selector string        `name:"dkim-selector" placeholder:"NAME" help:"DKIM selector of your relay, to check its DNS record."`
+	Patience time.Duration `default:"15s" help:"Timeout of each check."`
 }
 
 // The verdicts of a check.

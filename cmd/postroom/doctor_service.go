@@ -114,11 +114,11 @@ func judgeClock(off time.Duration) finding {
 	const advice = "let both machines follow a time server (chrony, systemd-timesyncd)"
 	switch {
 	case off >= clockHopeless:
-		return finding{"clock", fail, "this clock and that of Redis are " + span(off) + " apart", advice}
+		return finding{"clock", fail, "the clocks of this machine and Redis are " + span(off) + " apart", advice}
 	case off >= clockOff:
-		return finding{"clock", warn, "this clock and that of Redis are " + span(off) + " apart", advice}
+		return finding{"clock", warn, "the clocks of this machine and Redis are " + span(off) + " apart", advice}
 	}
-	return finding{"clock", ok, fmt.Sprintf("as that of Redis, to %d ms", off.Milliseconds()), ""}
+	return finding{"clock", ok, fmt.Sprintf("within %d ms of the clock of Redis", off.Milliseconds()), ""}
 }
 
 // ready checks /ready of Postroom. A worker has it at its monitor, if there is one, and has no API for the
@@ -190,7 +190,7 @@ func (x *exam) troubles(ctx context.Context) []finding {
 	}
 	var found []finding
 	for _, about := range []struct{ kind, check, fine string }{
-		{"queue", "queues", "none is paused"}, {"endpoint", "webhooks", "no endpoint fails"},
+		{"queue", "queues", "all running"}, {"endpoint", "webhooks", "no endpoint fails"},
 	} {
 		before := len(found)
 		for _, t := range o.Troubles {
@@ -204,7 +204,7 @@ func (x *exam) troubles(ctx context.Context) []finding {
 		}
 	}
 	if o.More > 0 {
-		found = append(found, finding{"overview", warn, fmt.Sprintf("%d more are in trouble", o.More),
+		found = append(found, finding{"overview", warn, fmt.Sprintf("%d more have problems", o.More),
 			"see gateways and webhooks: postroom gateway list, postroom webhook list"})
 	}
 	return found

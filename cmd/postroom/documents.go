@@ -12,7 +12,7 @@ import (
 func documentVerbs() []verb {
 	return []verb{
 		{name: "status", help: "Show the state of the search index (the default).", run: &documentsStatusCmd{}},
-		{name: "rebuild", help: "Make the search index anew, beside the one in use, from that one and the email log.",
+		{name: "rebuild", help: "Rebuild the search index from the old index and the email log. The old index stays in use.",
 			run: &documentsRebuildCmd{}},
 	}
 }
@@ -56,7 +56,7 @@ func behindSince(since, now time.Time) string {
 		return "it is being filled from the email log"
 	}
 	return "changes since " + moment(since, now) +
-		" are missing; they are taken from the email log by themselves"
+		" are missing; Postroom adds them from the email log automatically"
 }
 
 func rebuildLine(b api.DocumentRebuild, now time.Time) string {
@@ -73,7 +73,7 @@ func rebuildLine(b api.DocumentRebuild, now time.Time) string {
 
 // documentsRebuildCmd rebuilds the search index.
 type documentsRebuildCmd struct {
-	NoWait bool `help:"Don't wait for it; postroom documents shows how far it is."`
+	NoWait bool `help:"Don't wait for it; postroom documents shows the progress."`
 }
 
 const rebuildPoll = 300 * time.Millisecond

@@ -83,7 +83,7 @@ func explainFailure(f *api.Failure, listing string) string {
 	case http.StatusUnauthorized:
 		return message + " (401); give an access token with --token or POSTROOM_TOKEN, such as the admin token in the file token of the data directory"
 	case http.StatusForbidden:
-		return message + " (403); use a token with that scope, see: postroom token create --help"
+		return message + " (403); use a token with that scope, see: postroom token add --help"
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		if f.RetryAfter > 0 {
 			message += fmt.Sprintf("; try again in %s", span(f.RetryAfter))

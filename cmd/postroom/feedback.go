@@ -20,13 +20,13 @@ func (c *console) feedback(s api.FeedbackStatus, now time.Time) {
 		"%d bounces, complaints and unsubscriptions; %d deliveries; %d opens and clicks", s.Inbox.Urgent,
 		s.Inbox.Deliveries, s.Inbox.Hits))
 	if s.Inbox.Waiting > 0 {
-		c.line("Looked for", fmt.Sprintf("the messages of %d facts, which are not known yet", s.Inbox.Waiting))
+		c.line("Looked for", fmt.Sprintf("the messages of %d reports, not found yet", s.Inbox.Waiting))
 	}
 	for _, r := range s.Reconciliation {
 		c.line("Asked "+r.Source, askedLine(r, now))
 	}
 	if len(s.Sources) == 0 {
-		c.line("Told", "nothing by anybody; see docs/provider-webhooks.md for how to have providers tell")
+		c.line("Reports", "none yet; see docs/provider-webhooks.md")
 		return
 	}
 	g := newGrid("source", "taken", "received", "applied", "duplicates", "unknown", "full", "failed", "last")

@@ -15,16 +15,16 @@ func gatewayVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List gateways (the default).",
 			run: list(api.ListGateways, "no gateways; to add one: postroom gateway add --help", gatewaysGrid)},
-		{name: "show", help: "Show one gateway; passwords are masked.", run: show(api.GetGateway, gatewayGrid)},
+		{name: "show", help: "Show one gateway, with masked passwords.", run: show(api.GetGateway, gatewayGrid)},
 		{name: "add", help: "Add a gateway, or replace it.", run: &gatewayAddCmd{}},
-		{name: "update", help: "Change what the flags name of a gateway.", run: &gatewayUpdateCmd{}},
-		{name: "verify", help: "Try to log in to a gateway, without sending anything.", run: asks(gatewayVerify)},
+		{name: "update", help: "Change a gateway.", run: &gatewayUpdateCmd{}},
+		{name: "verify", help: "Test the login to a gateway. Sends nothing.", run: asks(gatewayVerify)},
 		{name: "suppressions", help: "Import the suppression list of a gateway's provider.",
 			run: &gatewaySuppressionsCmd{}},
 		{name: "webhook", help: "Create the webhook at a gateway's provider, or fix it.", run: &gatewayHookCmd{}},
 		{name: "domains", help: "List the sender domains that a gateway's provider knows.",
 			run: asks(gatewayDomains)},
-		{name: "delete", help: "Delete a gateway that no account lists.", run: &deleteCmd[api.GatewayDeleted]{
+		{name: "delete", help: "Delete a gateway that no account uses.", run: &deleteCmd[api.GatewayDeleted]{
 			route: api.DeleteGateway, what: "gateway", consequence: " for good",
 		}},
 	}
@@ -137,8 +137,8 @@ func (s relaySettings) into(g api.Gateway) api.Gateway {
 
 // warmupFlags are the warm-up of a gateway.
 type warmupFlags struct {
-	Warmup       float64 `group:"limits" placeholder:"N" help:"Begin with this many recipients a day, and send more every day, until --per-day: for an address that receivers don't know yet."`
-	WarmupGrowth float64 `group:"limits" placeholder:"X" help:"How many times as many each day as the day before. Default: 1.5."`
+	Warmup       float64 `group:"limits" placeholder:"N" help:"Start with this many recipients per day, and increase daily until --per-day, for a new sending address."`
+	WarmupGrowth float64 `group:"limits" placeholder:"X" help:"Daily growth factor. Default: 1.5."`
 }
 
 // over returns the warm-up changed by the flags; nil: none.
@@ -156,7 +156,7 @@ func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 
 // domainFlags are the limits of a gateway for recipients' domains.
 type domainFlags struct {
-	LimitsPerDomain []string `group:"limits" placeholder:"LIMITS" sep:"none" help:"Limits for each recipient domain, such as 'perMinute=100 connections=2', or for one, such as 'gmail.com perSecond=5'; several times. '' removes all."`
+	LimitsPerDomain []string `group:"limits" placeholder:"LIMITS" sep:"none" help:"Limits for each recipient domain, for example 'perMinute=100 connections=2', or for one domain, for example 'gmail.com perSecond=5'. Repeat the flag for several. '' removes all."`
 }
 
 // over returns the limits that the flags name, all others gone; old: no flag was given.
@@ -173,11 +173,11 @@ func (f domainFlags) over(old map[string]api.DomainLimits) (map[string]api.Domai
 }
 
 type gatewayAddCmd struct {
-	Gateway  string `arg:"" help:"Id of the gateway, chosen by you: letters, digits and . _ @ + -"`
-	Name     string `placeholder:"TEXT" help:"Its name in lists. Default: its id."`
-	Type     string `placeholder:"TYPE" help:"How it is spoken to: smtp, http (an endpoint of your own), ses, sendgrid, mailgun, postmark, mailjet, sparkpost, brevo, resend or mandrill, or mx, straight to the recipients' servers. Default: smtp."`
-	NoVerify bool   `help:"Do not try to log in first."`
-	Webhook  bool   `help:"With the API of a provider: create its webhook too. Default: you are asked."`
+	Gateway  string `arg:"" help:"ID of the gateway: letters, digits and . _ @ + -"`
+	Name     string `placeholder:"TEXT" help:"Name in lists. Defaults to the ID."`
+	Type     string `placeholder:"TYPE" help:"Type: smtp, http (your own endpoint), ses, sendgrid, mailgun, postmark, mailjet, sparkpost, brevo, resend, mandrill, or mx (directly to the recipients' servers). Default: smtp."`
+	NoVerify bool   `help:"Don't test the login first."`
+	Webhook  bool   `help:"Also create the provider's webhook. By default, Postroom asks."`
 	apiFlags
 	domainFlags
 	warmupFlags
@@ -190,7 +190,7 @@ func (g *gatewayAddCmd) Run(s *session) error {
 		return g.addAPI(s)
 	}
 	if !g.apiFlags.empty() {
-		return usage("--key-file and what belongs to an API go with --type, for example --type postmark")
+		return usage("--key-file and the other API flags need --type, for example --type postmark")
 	}
 	settings, err := g.relayFlags.over(relaySettings{}, s.console)
 	if err != nil {
@@ -214,8 +214,8 @@ func (g *gatewayAddCmd) Run(s *session) error {
 }
 
 type gatewayUpdateCmd struct {
-	Gateway string  `arg:"" help:"Id of the gateway."`
-	Name    *string `placeholder:"TEXT" help:"Its name in lists."`
+	Gateway string  `arg:"" help:"ID of the gateway."`
+	Name    *string `placeholder:"TEXT" help:"Name in lists."`
 	apiFlags
 	domainFlags
 	warmupFlags

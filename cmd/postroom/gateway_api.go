@@ -16,19 +16,19 @@ import (
 
 // apiFlags are the access to the API of a provider. No key is taken as an argument: others see arguments.
 type apiFlags struct {
-	KeyFile    string   `group:"api" placeholder:"FROM" help:"Where the key is: a file, env:NAME, or - for standard input. Default: you are asked for it."`
-	SecretFile string   `group:"api" placeholder:"FROM" help:"Where the secret is, of ses, mailjet and http; of postmark an account token, to list domains."`
-	HookFile   string   `name:"webhook-secret-file" group:"api" placeholder:"FROM" help:"Where the secret of its webhooks is: the signing key of mailgun, the ARN of the topic of ses. Default: Postroom or the provider makes it."`
-	Region     *string  `group:"api" placeholder:"NAME" help:"With ses a region such as eu-west-1; with mailgun, sendgrid and sparkpost us or eu."`
-	URL        *string  `name:"api-url" group:"api" placeholder:"URL" help:"Base URL. Required with http; otherwise that of the provider."`
-	Domain     *string  `group:"api" placeholder:"DOMAIN" help:"Sending domain, with mailgun."`
+	KeyFile    string   `group:"api" placeholder:"FROM" help:"Source of the key: a file, env:NAME, or - for standard input. By default, Postroom asks for it."`
+	SecretFile string   `group:"api" placeholder:"FROM" help:"Source of the secret, for ses, mailjet and http. For postmark, source of an account token, to list domains."`
+	HookFile   string   `name:"webhook-secret-file" group:"api" placeholder:"FROM" help:"Source of the webhook secret: the signing key for mailgun, the topic's ARN for ses. By default, Postroom or the provider generates it."`
+	Region     *string  `group:"api" placeholder:"NAME" help:"Region: for example eu-west-1 for ses; us or eu for mailgun, sendgrid and sparkpost."`
+	URL        *string  `name:"api-url" group:"api" placeholder:"URL" help:"Base URL. Required for http. Defaults to the provider's URL."`
+	Domain     *string  `group:"api" placeholder:"DOMAIN" help:"Sending domain, for mailgun."`
 	Stream     *string  `group:"api" placeholder:"NAME" help:"Message stream, with postmark. Default: outbound."`
-	Pool       *string  `group:"api" placeholder:"NAME" help:"IP pool of sendgrid, sparkpost and mandrill, configuration set of ses."`
-	Subaccount *string  `group:"api" placeholder:"NAME" help:"With sparkpost and mandrill."`
-	Sandbox    *bool    `group:"api" negatable:"" help:"The provider checks each message and delivers nothing."`
-	Source     []string `name:"source" group:"mx" placeholder:"IP=NAME" sep:"none" help:"With mx: an address to send from, and the name in its PTR record; several times. Default: as the system chooses."`
-	MXTLS      *string  `name:"mx-tls" group:"mx" placeholder:"WHEN" help:"With mx: opportunistic or required. Default: opportunistic."`
-	Batch      *int     `group:"api" placeholder:"N" help:"Messages in one request, where the API takes several. Default: the provider's most."`
+	Pool       *string  `group:"api" placeholder:"NAME" help:"IP pool for sendgrid, sparkpost and mandrill; configuration set for ses."`
+	Subaccount *string  `group:"api" placeholder:"NAME" help:"Subaccount, for sparkpost and mandrill."`
+	Sandbox    *bool    `group:"api" negatable:"" help:"Sandbox mode: the provider checks messages but doesn't deliver them."`
+	Source     []string `name:"source" group:"mx" placeholder:"IP=NAME" sep:"none" help:"Source address and the name in its PTR record, for mx. Repeat the flag for several. By default, the system chooses."`
+	MXTLS      *string  `name:"mx-tls" group:"mx" placeholder:"WHEN" help:"TLS for mx: opportunistic or required. Default: opportunistic."`
+	Batch      *int     `group:"api" placeholder:"N" help:"Messages per request, if the API accepts several. Defaults to the provider's maximum."`
 }
 
 // over returns the access changed by the flags.
@@ -87,7 +87,7 @@ func (g *gatewayAddCmd) addAPI(s *session) error {
 		return err
 	}
 	if settings.SMTP != nil {
-		return usage("--smtp and what belongs to it don't go with --type %s", g.Type)
+		return usage("you can't combine --smtp and its flags with --type %s", g.Type)
 	}
 	needs, _ := gateways.APIFields(kind)
 	if err := askMissing(s, kind, needs, a); err != nil {

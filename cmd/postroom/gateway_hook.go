@@ -14,8 +14,8 @@ import (
 
 // gatewayHookCmd sets up the webhook at a gateway's provider.
 type gatewayHookCmd struct {
-	ID    string `arg:"" help:"Id of the gateway."`
-	Check bool   `help:"Only compare, and change nothing at the provider."`
+	ID    string `arg:"" help:"ID of the gateway."`
+	Check bool   `help:"Compare only. Change nothing at the provider."`
 }
 
 // Run fails unless the webhook is right.

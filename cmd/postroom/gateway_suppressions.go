@@ -8,10 +8,10 @@ import (
 
 // gatewaySuppressionsCmd imports the suppression list of a provider.
 type gatewaySuppressionsCmd struct {
-	Gateway string `arg:"" help:"Id of the gateway. Its type must be that of a provider, such as postmark."`
-	Account string `placeholder:"ID" help:"Account whose mail the entries stop. Default: all accounts."`
-	Show    bool   `help:"Show the progress of the import that runs or ran last, and start none."`
-	NoWait  bool   `help:"Return when the import has started."`
+	Gateway string `arg:"" help:"ID of the gateway. Its type must be a provider, for example postmark."`
+	Account string `placeholder:"ID" help:"Account that the entries apply to. Defaults to all accounts."`
+	Show    bool   `help:"Show the progress of the latest import. Start none."`
+	NoWait  bool   `help:"Don't wait for the import to finish."`
 }
 
 // Run starts an import, and shows its progress until its end.

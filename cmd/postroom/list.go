@@ -14,10 +14,10 @@ func listVerbs() []verb {
 			"no lists; to add one: postroom list add --help", listsGrid)},
 		{name: "show", help: "Show one list.", run: show(api.GetList, listFacts)},
 		{name: "add", help: "Add a list.", run: &listAddCmd{}},
-		{name: "update", help: "Change what the flags name of a list.", run: &listUpdateCmd{}},
-		{name: "form", help: "Show the public form of a list: its address, and html to embed.",
+		{name: "update", help: "Change a list.", run: &listUpdateCmd{}},
+		{name: "form", help: "Show the URL of a list's public form, and HTML to embed.",
 			run: asks(listForm)},
-		{name: "delete", help: "Delete a list and its subscriptions; the subscribers stay.",
+		{name: "delete", help: "Delete a list and its subscriptions. Keeps the subscribers.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteList, what: "list",
 				consequence: " with all its subscriptions and their proofs"}},
 	}
@@ -39,7 +39,7 @@ func listFacts(l api.ListInfo, now time.Time) grid {
 	g.add("account", l.Account)
 	g.add("opt-in", l.OptIn)
 	g.fact("public", noteIf(l.Public, "yes"))
-	g.fact("search engines", noteIf(l.NoIndex, "are asked to leave it out"))
+	g.fact("search engines", noteIf(l.NoIndex, "hidden"))
 	g.fact("waits for confirmations", l.PendingRetention)
 	g.fact("confirmation", listMailWords(l.Confirmation))
 	g.fact("welcome", listMailWords(l.Welcome))
@@ -71,13 +71,13 @@ func listMailWords(m *api.ListMail) string {
 
 // listFields are the flags of lists that can change.
 type listFields struct {
-	Description  *string `placeholder:"TEXT" help:"What it is about."`
-	OptIn        *string `enum:"double,single" placeholder:"KIND" help:"double (the default): who subscribes confirms it by a link in a mail; or single."`
-	Public       *bool   `negatable:"" help:"Visitors may subscribe by its form, and its archive is shown."`
-	NoIndex      *bool   `name:"noindex" negatable:"" help:"Ask search engines to leave its pages out."`
-	Pending      *string `placeholder:"TIME" help:"How long a subscription waits for its confirmation, such as 30d; empty for the setting."`
-	Confirmation *string `placeholder:"ID" help:"Template of the mail with the link that confirms; empty for the one built in."`
-	Welcome      *string `placeholder:"ID" help:"Template of the mail that follows a subscription; empty for none."`
+	Description  *string `placeholder:"TEXT" help:"Description."`
+	OptIn        *string `enum:"double,single" placeholder:"KIND" help:"double (the default; subscribers confirm by a link in an email) or single."`
+	Public       *bool   `negatable:"" help:"Publish its form and its archive."`
+	NoIndex      *bool   `name:"noindex" negatable:"" help:"Hide its pages from search engines."`
+	Pending      *string `placeholder:"TIME" help:"Time to confirm a subscription, for example 30d. Empty for the default."`
+	Confirmation *string `placeholder:"ID" help:"Template of the confirmation email. Empty for the built-in template."`
+	Welcome      *string `placeholder:"ID" help:"Template of the welcome email. Empty for none."`
 
 	ConfirmationWords listMailFlags `embed:"" prefix:"confirmation-"`
 	WelcomeWords      listMailFlags `embed:"" prefix:"welcome-"`
@@ -85,8 +85,8 @@ type listFields struct {
 
 // listMailFlags are the words of a mail of a list, in place of a template.
 type listMailFlags struct {
-	Subject string `placeholder:"TEXT" help:"Subject of this mail, in place of a template."`
-	HTML    string `name:"html" placeholder:"FILE" help:"File with its html; - is standard input."`
+	Subject string `placeholder:"TEXT" help:"Subject of this email, instead of a template."`
+	HTML    string `name:"html" placeholder:"FILE" help:"File with its HTML, or - for standard input."`
 	Text    string `placeholder:"FILE" help:"File with its text."`
 }
 
@@ -132,9 +132,9 @@ func (f listMailFlags) mail(con *console, flag string, template *string, was *ap
 }
 
 type listAddCmd struct {
-	Name    string `arg:"" help:"Its name, such as 'Weekly news'."`
-	ID      string `placeholder:"ID" help:"Its id, a label of a host name: letters a-z, digits and hyphens. Default: made from the name."`
-	Account string `placeholder:"ID" help:"Who sends its mail. Default: that of the token, else default."`
+	Name    string `arg:"" help:"Name, for example 'Weekly news'."`
+	ID      string `placeholder:"ID" help:"ID: letters a-z, digits and hyphens. Derived from the name by default."`
+	Account string `placeholder:"ID" help:"Account that sends its email. Defaults to the token's account, else default."`
 	listFields
 }
 
@@ -151,8 +151,8 @@ func (l *listAddCmd) Run(s *session) error {
 }
 
 type listUpdateCmd struct {
-	ID   string  `arg:"" help:"Id of the list."`
-	Name *string `placeholder:"TEXT" help:"Its name."`
+	ID   string  `arg:"" help:"ID of the list."`
+	Name *string `placeholder:"TEXT" help:"Name."`
 	listFields
 }
 
@@ -180,7 +180,7 @@ func (l *listUpdateCmd) Run(s *session) error {
 
 // ofAccount names the account of a subscriber.
 type ofAccount struct {
-	Account string `placeholder:"ID" help:"Whose subscriber. Default: that of the token, else default."`
+	Account string `placeholder:"ID" help:"Account of the subscriber. Defaults to the token's account, else default."`
 }
 
 func (f ofAccount) query() api.SubscriberAccount { return api.SubscriberAccount{Account: f.Account} }

@@ -15,7 +15,7 @@ func logVerbs() []verb {
 		{name: "show", help: "Show one message: its recipients, its attempts and its events.", run: &logShowCmd{}},
 		{name: "events", help: "Show the events of one message, oldest first.", run: show(api.ListMessageEvents,
 			eventsGrid)},
-		{name: "stats", help: "Count the mail of the last hour and the last 24 hours, in all, or of an account or a lane.",
+		{name: "stats", help: "Count messages of the last hour and the last 24 hours, in total or by account or stream.",
 			run: &logStatsCmd{}},
 	}
 }
@@ -47,10 +47,10 @@ func lastWord(m api.LoggedMessage) string {
 }
 
 type logStatsCmd struct {
-	Account string   `placeholder:"ID" help:"Only the mail of this account."`
-	Lane    api.Lane `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Only the mail of this lane: transactional or bulk."`
-	Seconds int      `placeholder:"N" help:"Also count the last N seconds, at most 604800. Of more than 86400: recipients instead of messages."`
-	By      string   `enum:",account,lane" default:"" placeholder:"WHAT" help:"A row for each account or lane: account or lane."`
+	Account string   `placeholder:"ID" help:"Only messages of this account."`
+	Lane    api.Lane `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Only messages of this stream: transactional or bulk."`
+	Seconds int      `placeholder:"N" help:"Also count the last N seconds, up to 604800. Above 86400, it counts recipients instead of messages."`
+	By      string   `enum:",account,lane" default:"" placeholder:"WHAT" help:"Group by account or lane (stream)."`
 }
 
 // counted is the mail of one account, of one lane, or of all.
@@ -62,7 +62,7 @@ type counted struct {
 
 func (l *logStatsCmd) Run(s *session) error {
 	if l.By == "account" && l.Account != "" || l.By == "lane" && l.Lane != "" {
-		return usage("--by %s: of one there is nothing to tell apart; leave out --%s", l.By, l.By)
+		return usage("--by %s has only one row with --%s; remove one of them", l.By, l.By)
 	}
 	chosen, err := l.chosen(s)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *session) counted(n api.Counters, seconds int) {
 	s.show(g)
 	s.say("")
 	s.line("Pending", fmt.Sprint(n.Pending))
-	s.line("Failed", fmt.Sprintf("%d, of which %s can be sent again", n.Failed, plural(n.Dead, "dead letter")))
+	s.line("Failed", fmt.Sprintf("%d; %s to replay", n.Failed, plural(n.Dead, "dead letter")))
 }
 
 func countedGrid(all []counted, by string) grid {

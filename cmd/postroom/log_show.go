@@ -11,12 +11,12 @@ import (
 )
 
 type logShowCmd struct {
-	ID         string `arg:"" help:"Queue id of the message."`
-	Content    bool   `xor:"view" help:"Print the message itself, as it goes to the relay."`
-	Headers    bool   `xor:"view" help:"Print the fields of its header, decoded."`
+	ID         string `arg:"" help:"Queue ID of the message."`
+	Content    bool   `xor:"view" help:"Print the message as the relay receives it."`
+	Headers    bool   `xor:"view" help:"Print its header fields, decoded."`
 	Parts      bool   `xor:"view" help:"List its texts and attachments."`
 	Deliveries bool   `xor:"view" help:"List the webhook deliveries of its events."`
-	Part       int    `xor:"view" placeholder:"N" help:"Print the text or the attachment of this number, decoded."`
+	Part       int    `xor:"view" placeholder:"N" help:"Print the text or attachment with this number, decoded."`
 	dialogueFlag
 }
 
@@ -131,7 +131,7 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, said dial
 func eventsGrid(e api.MessageEvents, _ time.Time) grid { return eventGrid(e.Events) }
 
 func eventGrid(events []api.MessageEvent) grid {
-	g := newGrid("at", "event", "recipients", "what came of it")
+	g := newGrid("at", "event", "recipients", "result")
 	for _, e := range events {
 		g.add(e.Date.Local().Format("2006-01-02 15:04:05.000"), e.Event, someOf(e.Recipients), orDash(happened(e)))
 	}

@@ -11,22 +11,22 @@ import (
 )
 
 func migrateVerbs() []verb {
-	return []verb{{name: "emailengine", help: "Take over the data of an EmailEngine; without --apply, show what would be done.",
+	return []verb{{name: "emailengine", help: "Import the data of an EmailEngine. Without --apply, only show the plan.",
 		run: &migrateCmd{},
-		more: `EmailEngine is only read, never changed. With --apply the command may be repeated: what is there
-already stays, and no queued message is queued twice. The exit code is 0 if everything was taken, and 1 if
-not. docs/from-emailengine.md says what is not taken, and what to do before and after.`}}
+		more: `The command only reads EmailEngine. You can repeat it with --apply: it keeps existing data, and queues no
+message twice. The exit code is 0 if it imported everything, else 1. See docs/from-emailengine.md for its limits
+and for the steps before and after.`}}
 }
 
 // migrateCmd takes over the data of an EmailEngine.
 type migrateCmd struct {
 	From      string `required:"" placeholder:"URL" help:"EmailEngine: its Redis, such as redis://127.0.0.1:6379/8, or its API, such as http://127.0.0.1:3000, which shows no passwords and no queued mail. - reads it from standard input, env:NAME from the environment."`
-	FromToken string `placeholder:"FROM" help:"Where the access token of its API is: a file, env:NAME, or - for standard input."`
-	Secret    string `name:"from-secret" placeholder:"FROM" help:"Where its EENGINE_SECRET is, if it has one: its Redis is sealed with it."`
+	FromToken string `placeholder:"FROM" help:"Source of its API access token: a file, env:NAME, or - for standard input."`
+	Secret    string `name:"from-secret" placeholder:"FROM" help:"Source of its EENGINE_SECRET, if its Redis is encrypted."`
 	Prefix    string `placeholder:"TEXT" help:"Its EENGINE_REDIS_PREFIX, if it has one."`
-	Queued    bool   `help:"Take queued mail, too, from its Redis. Pause its queue submit first."`
-	Overwrite bool   `help:"Replace accounts, gateways, templates and webhook settings that are there already."`
-	Apply     bool   `help:"Do it."`
+	Queued    bool   `help:"Also import queued messages from its Redis. Pause its queue submit first."`
+	Overwrite bool   `help:"Replace existing accounts, gateways, templates and webhook settings."`
+	Apply     bool   `help:"Make the changes."`
 }
 
 func (c *migrateCmd) Run(s *session) error {
@@ -188,7 +188,7 @@ func (m *migration) notes(queue emailengine.Queue) {
 		m.note("EmailEngine still has these messages: leave its queue paused, or delete them there, or it sends them, too")
 	}
 	if m.flags.Apply {
-		m.note("next: make tokens for your programs (postroom token create), and try the relays (postroom doctor)")
+		m.note("next: make tokens for your programs (postroom token add), and try the relays (postroom doctor)")
 	}
 }
 

@@ -30,10 +30,10 @@ func TestMistakesSayWhatIsRight(t *testing.T) {
 		"completion csh":    `<shell> must be one of bash, zsh or fish, not "csh"; see: postroom completion --help`,
 		"queue pause nope": `<queue> must be one of submit, bulk, notify, documents or digests, not "nope"; ` +
 			"see: postroom queue pause --help",
-		"outbx":        "there is no command postroom outbx; did you mean outbox?; see: postroom --help",
-		"nonsense":     "there is no command postroom nonsense; see: postroom --help",
-		"token create": "<description> is missing; see: postroom token create --help",
-		"secret":       "say what to do: postroom secret rotate or signing; see: postroom secret --help",
+		"outbx":     "there is no command postroom outbx; did you mean outbox?; see: postroom --help",
+		"nonsense":  "there is no command postroom nonsense; see: postroom --help",
+		"token add": "<description> is missing; see: postroom token add --help",
+		"secret":    "say what to do: postroom secret rotate or signing; see: postroom secret --help",
 		"gateway mend x": "there is no command postroom gateway mend; there are list, show, add, update, verify, " +
 			"suppressions, webhook, domains or delete; see: postroom gateway --help",
 		"outbox list --nonsense": "unknown flag --nonsense; see: postroom outbox list --help",

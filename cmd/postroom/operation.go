@@ -77,7 +77,7 @@ func newOperation(o api.Operation) *operationCmd {
 			`help:"The whole body, a file of it after @, or - for standard input. Other flags change it."`)
 	}
 	if c.asks() {
-		add(operationWord{name: "yes"}, reflect.TypeFor[bool](), `name:"yes" short:"y" help:"Do not ask."`)
+		add(operationWord{name: "yes"}, reflect.TypeFor[bool](), `name:"yes" short:"y" help:"Don't ask for confirmation."`)
 	}
 	c.Given = reflect.New(reflect.StructOf(fields)).Interface()
 	return c

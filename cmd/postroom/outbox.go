@@ -12,12 +12,12 @@ func outboxVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List queued messages, oldest first (the default).",
 			run: &outboxListCmd{filter: filterOf[api.OutboxQuery]()}},
-		{name: "show", help: "Show one message and its attempts, or how it ended.", run: &outboxShowCmd{}},
+		{name: "show", help: "Show one message and its attempts, or its result.", run: &outboxShowCmd{}},
 		{name: "retry", help: "Attempt delivery now.", run: &outboxRetryCmd{chosenOf()}},
-		{name: "replay", help: "Send again what failed for good: the same as dead-letter replay.",
+		{name: "replay", help: "Replay failed messages, like dead-letter replay.",
 			run: &deadReplayCmd{}},
-		{name: "cancel", help: "Take messages back.", run: &outboxCancelCmd{chosenFlags: chosenOf()}},
-		{name: "watch", help: "Watch the outbox as it changes; what has ended stays as a line.",
+		{name: "cancel", help: "Cancel messages.", run: &outboxCancelCmd{chosenFlags: chosenOf()}},
+		{name: "watch", help: "Watch the outbox. Finished messages stay as lines.",
 			run: &outboxWatchCmd{filter: filterOf[api.OutboxQuery]()}},
 	}
 }
@@ -39,7 +39,7 @@ func (o *outboxListCmd) Run(s *session) error {
 		Messages []api.OutboxMessage `json:"messages"`
 	}{last.Total, messages}
 	return s.table(out, err, "no messages", messageGrid(messages, time.Now()),
-		noteIf(last.Total > len(messages), "%d of %d; all of them: --limit 0", len(messages), last.Total))
+		noteIf(last.Total > len(messages), "%d of %d; for all, use --limit 0", len(messages), last.Total))
 }
 
 func messageGrid(messages []api.OutboxMessage, now time.Time) grid {

@@ -9,7 +9,7 @@ import (
 // chosenFlags choose messages, by their ids or by what they have in common.
 type chosenFlags struct {
 	filter[api.OutboxQuery]
-	IDs []string `arg:"" optional:"" name:"id" help:"Queue ids of messages; or select them by flags."`
+	IDs []string `arg:"" optional:"" name:"id" help:"Queue IDs of messages. Or select them by flags."`
 }
 
 func chosenOf() chosenFlags { return chosenFlags{filter: filterOf[api.OutboxQuery]()} }
@@ -95,7 +95,7 @@ func (s *session) retry(ids []string, none string, try func(id string) error) er
 // outboxCancelCmd takes messages back.
 type outboxCancelCmd struct {
 	chosenFlags
-	Yes bool `short:"y" help:"Do not ask before messages selected by flags are cancelled."`
+	Yes bool `short:"y" help:"Don't ask before cancelling messages selected by flags."`
 }
 
 // cancelled is the result as JSON.

@@ -11,14 +11,14 @@ import (
 )
 
 type outboxShowCmd struct {
-	ID      string `arg:"" help:"Queue id of the message."`
-	Content bool   `help:"Print the message itself, as it goes to the relay."`
+	ID      string `arg:"" help:"Queue ID of the message."`
+	Content bool   `help:"Print the message as the relay receives it."`
 	dialogueFlag
 }
 
 // dialogueFlag is the option of commands that show the attempts of a message.
 type dialogueFlag struct {
-	Dialogue bool `help:"Print what was said in attempts that did not deliver to everybody: the SMTP dialogue."`
+	Dialogue bool `help:"Print the SMTP dialogue of attempts that failed for some recipients."`
 }
 
 // Run shows one message: queued, failed for good, or the result of an ended one.
@@ -67,8 +67,8 @@ func (c *console) message(m api.OutboxMessage, said dialogueFlag, now time.Time)
 	c.line("Key", m.IdempotencyKey)
 	c.line("Gateway", *cmp.Or(m.Gateway, new("")))
 	c.line("Waits", m.Reason)
-	c.line("To and Cc", map[string]string{"corrected": "name the new recipients; signed anew",
-		"unchanged": "still name the former recipients: the mail was handed in raw"}[m.Header])
+	c.line("To and Cc", map[string]string{"corrected": "name the new recipients; signed again",
+		"unchanged": "still name the former recipients: the message was submitted raw"}[m.Header])
 	if e := m.Progress.Error; e != nil {
 		c.line("Last error", strings.TrimSpace(e.Code+" "+e.Message))
 		c.explained(e.Explanation)

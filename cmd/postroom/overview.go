@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // overviewCmd says whether mail flows and what is wrong.
 type overviewCmd struct {
-	Account string `placeholder:"ID" help:"Only this account. Default: all, or that of the token."`
-	Days    int    `enum:"1,7,30" default:"1" help:"The period: 1, 7 or 30."`
+	Account string `placeholder:"ID" help:"Only this account. Defaults to the token's account, else all."`
+	Days    int    `enum:"1,7,30" default:"1" help:"Period in days: 1, 7 or 30."`
 }
 
 func (c *overviewCmd) Run(s *session) error {
@@ -31,11 +32,11 @@ func (c *console) overview(o api.Overview, now time.Time) {
 		c.steps(t.Do)
 	}
 	if o.More > 0 {
-		c.note("%d more accounts, gateways or endpoints are in trouble", o.More)
+		c.note("%d more accounts, gateways or endpoints have problems", o.More)
 	}
 	c.tables(overviewNow(o, now), overviewPeriod(o), overviewReasons(o))
 	if o.Failures.Total > o.Failures.Counted {
-		c.note("the reasons are those of the newest %d of %d messages that failed", o.Failures.Counted,
+		c.note("the reasons cover the newest %d of %d failed messages", o.Failures.Counted,
 			o.Failures.Total)
 	}
 }
@@ -77,9 +78,9 @@ var rateStates = map[string]string{"good": "good", "few": "too few to judge", "h
 	"over": "over the limit"}
 
 func overviewReasons(o api.Overview) grid {
-	g := newGrid("failed", "reason", "newest")
+	g := newGrid("failed", "why", "reply", "newest")
 	for _, r := range o.Failures.Reasons {
-		g.add(r.Messages, r.Text, r.QueueID)
+		g.add(r.Messages, replies.Explain(r.Text).Title, r.Text, r.QueueID)
 	}
 	return g
 }

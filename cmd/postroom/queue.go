@@ -10,7 +10,7 @@ import (
 func queueVerbs() []verb {
 	return []verb{
 		{name: "status", help: "Show the queues (the default).", run: &queueStatusCmd{}},
-		{name: "pause", help: "Pause a queue: what is active finishes, nothing more begins, new mail is still taken.",
+		{name: "pause", help: "Pause a queue. Running jobs finish, and Postroom still accepts new messages.",
 			run: &queueSwitchCmd{paused: true}},
 		{name: "resume", help: "Resume a queue.", run: &queueSwitchCmd{}},
 	}
@@ -20,7 +20,7 @@ func queueVerbs() []verb {
 var queueNames = []string{"submit", "bulk", "notify", "documents", "digests"}
 
 type queueStatusCmd struct {
-	Queues []string `arg:"" optional:"" name:"queue" enum:"submit,bulk,notify,documents,digests" help:"Queues: submit (mail, both lanes), bulk (its bulk lane alone), notify (webhooks), documents, digests. Default: all."`
+	Queues []string `arg:"" optional:"" name:"queue" enum:"submit,bulk,notify,documents,digests" help:"Queues: submit (all messages), bulk (only the bulk stream), notify (webhooks), documents, digests. Defaults to all."`
 }
 
 func (q *queueStatusCmd) Run(s *session) error {
@@ -63,7 +63,7 @@ func perMinute(q api.QueueStatus) string {
 }
 
 type queueSwitchCmd struct {
-	Queue string `arg:"" optional:"" default:"submit" enum:"submit,bulk,notify,documents,digests" help:"submit (mail, both lanes; the default), bulk (its bulk lane alone), notify (webhooks), documents or digests."`
+	Queue string `arg:"" optional:"" default:"submit" enum:"submit,bulk,notify,documents,digests" help:"submit (all messages; the default), bulk (only the bulk stream), notify (webhooks), documents or digests."`
 
 	paused bool
 }

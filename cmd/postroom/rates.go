@@ -12,7 +12,7 @@ import (
 // ratesCmd counts what became of mail.
 type ratesCmd struct {
 	filter[api.RatesQuery]
-	Days int `default:"30" help:"How many days back, up to 400."`
+	Days int `default:"30" help:"Days to go back, up to 400."`
 }
 
 func (r *ratesCmd) Run(s *session) error {

@@ -15,32 +15,32 @@ import (
 type relayFlags struct {
 	SMTP          string   `name:"smtp" group:"relay" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input, env:NAME from the environment."`
 	Preset        *string  `group:"relay" placeholder:"NAME" help:"Provider that fills in host, port, TLS and limits: gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic."`
-	User          string   `group:"relay" placeholder:"NAME" help:"User to log in as, where the URL names none."`
-	Pass          string   `group:"relay" placeholder:"FROM" help:"Where the password is: a file, env:NAME, or - for standard input."`
+	User          string   `group:"relay" placeholder:"NAME" help:"User name, if the URL has none."`
+	Pass          string   `group:"relay" placeholder:"FROM" help:"Source of the password: a file, env:NAME, or - for standard input."`
 	CA            *string  `name:"ca" group:"relay" placeholder:"FILE" help:"Certificates (PEM) of the authorities to trust, instead of the system's."`
 	Pin           *string  `group:"relay" placeholder:"HASH" help:"Base64 SHA-256 of the relay's public key; several separated by spaces."`
 	Proxy         *string  `group:"relay" placeholder:"URL" help:"Connect through this proxy: http, https or socks5. - and env:NAME as for --smtp."`
 	LocalAddress  *string  `group:"relay" placeholder:"IP" help:"Address to connect from."`
-	EhloName      *string  `group:"relay" placeholder:"NAME" help:"Name for EHLO. Default: the host's own."`
-	PerSecond     *float64 `group:"limits" placeholder:"N" help:"Recipients a second; 0: not bounded, but for what the preset says."`
-	PerMinute     *float64 `group:"limits" placeholder:"N" help:"Recipients a minute."`
-	PerDay        *float64 `group:"limits" placeholder:"N" help:"Recipients a day."`
-	Burst         *int     `group:"limits" placeholder:"N" help:"Recipients at once after a pause, of --per-second. Default: as many as a second allows."`
-	Connections   *int     `group:"limits" placeholder:"N" help:"Connections at once, of all processes together. Default: 10 for each process."`
-	PerConnection *int     `group:"limits" placeholder:"N" help:"Messages on one connection. Default: 100."`
+	EhloName      *string  `group:"relay" placeholder:"NAME" help:"Name in EHLO. Defaults to the machine's name."`
+	PerSecond     *float64 `group:"limits" placeholder:"N" help:"Maximum recipients per second. Use 0 for the preset's limit, or no limit."`
+	PerMinute     *float64 `group:"limits" placeholder:"N" help:"Maximum recipients per minute."`
+	PerDay        *float64 `group:"limits" placeholder:"N" help:"Maximum recipients per day."`
+	Burst         *int     `group:"limits" placeholder:"N" help:"Burst after a pause, for --per-second. Defaults to one second's worth."`
+	Connections   *int     `group:"limits" placeholder:"N" help:"Maximum simultaneous connections of all processes together. Defaults to 10 per process."`
+	PerConnection *int     `group:"limits" placeholder:"N" help:"Maximum messages per connection. Default: 100."`
 
 	OAuth2 oauthFlags `embed:"" prefix:"oauth2-" group:"oauth2"`
 }
 
 // oauthFlags are the source of access tokens.
 type oauthFlags struct {
-	Provider     string `placeholder:"NAME" help:"gmail or office365. Default: as --preset says."`
+	Provider     string `placeholder:"NAME" help:"gmail or office365. Defaults to the provider of --preset."`
 	TokenURL     string `name:"token-url" placeholder:"URL" help:"Token endpoint of another provider."`
-	ClientID     string `placeholder:"ID" help:"Id of your application there."`
-	ClientSecret string `placeholder:"FROM" help:"Where its secret is: a file, env:NAME, or - for standard input."`
-	RefreshToken string `placeholder:"FROM" help:"Where the refresh token is."`
-	Scope        string `placeholder:"SCOPE" help:"What to ask for. Default: sending mail."`
-	User         string `placeholder:"MAILBOX" help:"Mailbox to log in as."`
+	ClientID     string `placeholder:"ID" help:"Client ID of your application."`
+	ClientSecret string `placeholder:"FROM" help:"Source of the client secret: a file, env:NAME, or - for standard input."`
+	RefreshToken string `placeholder:"FROM" help:"Source of the refresh token."`
+	Scope        string `placeholder:"SCOPE" help:"Scope to request. Defaults to sending email."`
+	User         string `placeholder:"MAILBOX" help:"Mailbox."`
 }
 
 // relaySettings are the settings that accounts and gateways share. SMTP is nil without a relay.

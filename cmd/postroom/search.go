@@ -11,7 +11,7 @@ import (
 // searchCmd finds mail.
 type searchCmd struct {
 	Query []string `arg:"" optional:"" help:"Words, \"phrases\", -not, OR, prefix*, and fields: to: from: subject: text: status: tag: account: gateway: lane: code: id: before: after:. Best in single quotes: postroom search 'invoice to:example.com after:7d -status:sent'. Default: everything."`
-	Sort  string   `enum:"newest,relevance" default:"newest" help:"newest or relevance: the best first."`
+	Sort  string   `enum:"newest,relevance" default:"newest" help:"Order: newest or relevance."`
 	limitFlag
 }
 

@@ -10,28 +10,28 @@ import (
 
 func secretVerbs() []verb {
 	return []verb{
-		{name: "rotate", help: "After a change of secret: seal everything again under the new one.",
+		{name: "rotate", help: "Encrypt all data again after you change the secret.",
 			run: &secretRotateCmd{},
-			more: `Works beside a running Postroom, with the same settings: it opens its Redis itself.
+			more: `You can run it while Postroom runs. It needs the same settings, because it connects to Redis directly.
 
-1. Put the secret in force into secretPrevious and a new one into secret, in the settings of every process,
-   and restart them.
+1. In the settings of every process, move the current secret to secretPrevious and set a new secret.
+   Restart the processes.
 2. postroom secret rotate
 3. Remove secretPrevious, and restart.
 
-When it fails, secretPrevious must stay; it can be run again. Several processes that are restarted one by one
-need a step before: docs/secrets.md.`},
-		{name: "signing", help: "Print the secret that signs webhooks which have none of their own.",
+If it fails, keep secretPrevious and run it again. If you restart processes one by one, do the extra step of
+docs/secrets.md first.`},
+		{name: "signing", help: "Print the signing secret of webhooks without their own secret.",
 			run: &secretSigningCmd{},
-			more: `It signs the requests to the endpoints of settings and accounts, and X-EE-Wh-Signature of all.
-Endpoints made over the API have secrets of their own, which are shown when they are made.`},
+			more: `It signs requests to the endpoints of settings and accounts, and X-EE-Wh-Signature of all requests.
+Endpoints that you create have their own secret, which Postroom shows once.`},
 	}
 }
 
 // secretRotateCmd seals everything again.
 type secretRotateCmd struct {
 	settingsFlags
-	JSON bool `name:"json" help:"Print what was done as JSON, for programs."`
+	JSON bool `name:"json" help:"Print the result as JSON, for programs."`
 }
 
 // progressEvery is how often a long rotation tells how far it is.

@@ -15,15 +15,15 @@ func segmentVerbs() []verb {
 		{name: "list", help: "List the segments (the default).", run: list(api.ListSegments,
 			"no segments; to add one: postroom segment add --help", segmentsGrid)},
 		{name: "show", help: "Show one segment.", run: show(api.GetSegment, segmentFacts)},
-		{name: "add", help: "Store a rule that selects subscribers.", run: &segmentAddCmd{},
+		{name: "add", help: "Add a segment.", run: &segmentAddCmd{},
 			more: `Examples:
   postroom segment add 'Large customers' --rule '{"attribute":"seats","gte":3}'
   postroom segment add Readers --rule '{"campaign":"spring-news","did":"opened"}'
   postroom segment add Idle --rule '{"and":[{"campaign":"spring-news","did":"got"},{"not":{"campaign":"spring-news","did":"opened"}}]}'`},
-		{name: "update", help: "Change what the flags name of a segment.", run: &segmentUpdateCmd{}},
+		{name: "update", help: "Change a segment.", run: &segmentUpdateCmd{}},
 		{name: "count", help: "Count the subscribers of a segment.", run: asks(segmentCount)},
-		{name: "explain", help: "Say why a subscriber is in a segment, or not.", run: &segmentExplainCmd{}},
-		{name: "delete", help: "Delete a segment; its subscribers stay.",
+		{name: "explain", help: "Explain why a subscriber is in a segment or not.", run: &segmentExplainCmd{}},
+		{name: "delete", help: "Delete a segment. Keeps its subscribers.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteSegment, what: "segment"}},
 	}
 }
@@ -53,10 +53,10 @@ func segmentFacts(one api.SegmentInfo, now time.Time) grid {
 }
 
 type segmentAddCmd struct {
-	Name    string `arg:"" help:"Its name, such as 'Large customers'."`
-	Rule    string `required:"" placeholder:"JSON" help:"The rule: a term, or terms joined by and, or, not."`
-	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
-	Account string `placeholder:"ID" help:"Whose subscribers. Default: that of the token, else default."`
+	Name    string `arg:"" help:"Name, for example 'Large customers'."`
+	Rule    string `required:"" placeholder:"JSON" help:"Rule: a term, or terms joined by and, or, not."`
+	ID      string `placeholder:"ID" help:"ID. Derived from the name by default."`
+	Account string `placeholder:"ID" help:"Account of the subscribers. Defaults to the token's account, else default."`
 }
 
 func (c *segmentAddCmd) Run(s *session) error {
@@ -86,9 +86,9 @@ func warned(one api.SegmentInfo) string {
 }
 
 type segmentUpdateCmd struct {
-	ID   string  `arg:"" help:"Id of the segment."`
-	Name *string `placeholder:"TEXT" help:"Its name."`
-	Rule string  `placeholder:"JSON" help:"Its rule."`
+	ID   string  `arg:"" help:"ID of the segment."`
+	Name *string `placeholder:"TEXT" help:"Name."`
+	Rule string  `placeholder:"JSON" help:"Rule."`
 }
 
 func (c *segmentUpdateCmd) Run(s *session) error {
@@ -135,8 +135,8 @@ func segmentCount(s *session, c byID) error {
 
 // segmentExplainCmd says why a subscriber is in a segment, or not.
 type segmentExplainCmd struct {
-	ID         string `arg:"" help:"Id of the segment."`
-	Subscriber string `arg:"" help:"Id or address of the subscriber."`
+	ID         string `arg:"" help:"ID of the segment."`
+	Subscriber string `arg:"" help:"ID or address of the subscriber."`
 }
 
 func (c *segmentExplainCmd) Run(s *session) error {

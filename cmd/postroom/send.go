@@ -17,30 +17,30 @@ const sendHelp = `Examples:
 
 // sendCmd submits one message.
 type sendCmd struct {
-	To             []string `sep:"none" placeholder:"ADDRESS" help:"Recipients: ada@example.com or 'Ada <ada@example.com>'; several by commas, or the flag again."`
-	CC             []string `name:"cc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, seen by all."`
-	BCC            []string `name:"bcc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, hidden from all."`
-	From           string   `placeholder:"ADDRESS" help:"Sender. Default: the account's."`
-	ReplyTo        []string `sep:"none" placeholder:"ADDRESS" help:"Where answers go."`
+	To             []string `sep:"none" placeholder:"ADDRESS" help:"Recipients: ada@example.com or 'Ada <ada@example.com>'. Separate several with commas, or repeat the flag."`
+	CC             []string `name:"cc" sep:"none" placeholder:"ADDRESS" help:"More recipients, visible to all."`
+	BCC            []string `name:"bcc" sep:"none" placeholder:"ADDRESS" help:"More recipients, hidden from all."`
+	From           string   `placeholder:"ADDRESS" help:"Sender. Defaults to the account's sender."`
+	ReplyTo        []string `sep:"none" placeholder:"ADDRESS" help:"Reply-To address."`
 	Subject        string   `short:"s" help:"Subject."`
-	Text           string   `help:"Text. @FILE reads it from a file, - from standard input, which is the default when that is not a terminal."`
-	HTML           string   `name:"html" help:"HTML; @FILE and - as with --text. Without --text a text is made from it."`
-	Attach         []string `short:"a" sep:"none" type:"existingfile" placeholder:"FILE" help:"A file to attach; may be repeated."`
-	Raw            string   `placeholder:"FILE" help:"A whole message (RFC 5322) instead; - is standard input."`
-	Template       string   `placeholder:"ID" help:"A stored template that says what the mail says; see postroom template."`
-	Params         string   `placeholder:"JSON" help:"The data that fills the template, such as @params.json; - is standard input."`
-	Locale         string   `placeholder:"LOCALE" help:"Chooses the variant of the template, and how numbers and dates are written."`
-	Account        string   `placeholder:"ID" help:"Account that sends. Default: the account named default."`
-	Gateway        string   `placeholder:"ID" help:"Gateway to send through, and no other. Default: as the account lists them."`
-	RequireTLS     bool     `name:"require-tls" help:"Every server on the way must use verified TLS (REQUIRETLS); fails when the relay does not offer that."`
-	IdempotencyKey string   `placeholder:"KEY" help:"The same key again sends nothing more, and answers the same."`
-	SendAt         string   `placeholder:"WHEN" help:"When to send: in 10m, or 2030-12-24T08:00:00Z. Default: now."`
-	Priority       string   `enum:",high,normal,low" default:"" placeholder:"PRIORITY" help:"high goes before, low after the messages of its account and lane that wait: high, normal (as without) or low."`
-	Lane           string   `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"transactional (as without) or bulk, which never delays the former."`
-	Tag            []string `placeholder:"TAG" help:"Tag to find it by later; may be repeated."`
-	Attempts       int      `placeholder:"N" help:"Attempts in all. Default: the setting delivery.attempts."`
-	DryRun         bool     `help:"Build the message and print it, send nothing."`
-	Wait           bool     `short:"w" help:"Follow the message until it was sent (exit code 0), failed or was cancelled (1)."`
+	Text           string   `help:"Text. @FILE reads a file, and - reads standard input, which is the default outside a terminal."`
+	HTML           string   `name:"html" help:"HTML, with @FILE and - as for --text. Without --text, Postroom derives the text from it."`
+	Attach         []string `short:"a" sep:"none" type:"existingfile" placeholder:"FILE" help:"File to attach. Repeat the flag for several."`
+	Raw            string   `placeholder:"FILE" help:"Complete message (RFC 5322) instead, or - for standard input."`
+	Template       string   `placeholder:"ID" help:"Stored template. See postroom template."`
+	Params         string   `placeholder:"JSON" help:"Data for the template, for example @params.json, or - for standard input."`
+	Locale         string   `placeholder:"LOCALE" help:"Language of the template variant, numbers and dates."`
+	Account        string   `placeholder:"ID" help:"Account that sends. Defaults to the account named default."`
+	Gateway        string   `placeholder:"ID" help:"Only gateway to send through. Defaults to the account's gateways."`
+	RequireTLS     bool     `name:"require-tls" help:"Require verified TLS on every hop (REQUIRETLS). Fails if the relay doesn't support it."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Idempotency key. Repeating it sends no second message."`
+	SendAt         string   `placeholder:"WHEN" help:"Send time: in 10m, or 2030-12-24T08:00:00Z. Defaults to now."`
+	Priority       string   `enum:",high,normal,low" default:"" placeholder:"PRIORITY" help:"Order among waiting messages of its account and stream: high, normal (the default) or low."`
+	Lane           string   `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Stream: transactional (the default) or bulk, which never delays transactional email."`
+	Tag            []string `placeholder:"TAG" help:"Tag. Repeat the flag for several."`
+	Attempts       int      `placeholder:"N" help:"Maximum attempts. Defaults to the setting delivery.attempts."`
+	DryRun         bool     `help:"Print the message. Don't send it."`
+	Wait           bool     `short:"w" help:"Wait until the message is sent (exit code 0), or fails or is cancelled (1)."`
 }
 
 // sendAnswer is the result as JSON.
@@ -66,7 +66,7 @@ func (c *sendCmd) Run(s *session) error {
 	}
 	out := sendAnswer{SubmitAnswer: answer}
 	if skipped := answer.Skipped; skipped != nil {
-		skip := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check",
+		skip := fmt.Errorf("%s is suppressed (%s): see postroom suppressions check",
 			clean(someOf(skipped.Recipients)), skipped.Reason)
 		if answer.NoneQueued() {
 			return cmp.Or(s.answer(out, nil, func() {}), fmt.Errorf("nothing was queued: %w", skip))

@@ -13,20 +13,20 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-const serveHelp = `Starts with no configuration at all: binds 127.0.0.1:3000, keeps its data in ./data, brings its own Redis.
+const serveHelp = `Needs no configuration: it listens on 127.0.0.1:3000, stores its data in ./data, and starts its own Redis.
 
-The first SIGINT (Ctrl-C) or SIGTERM stops it in order: nothing new is taken,
-	what is being sent is finished. The second ends it at once;
-what was being sent is then taken up by the next start.`
+The first SIGINT (Ctrl-C) or SIGTERM stops it in order: it accepts nothing
+new and finishes running attempts. The second stops it immediately; the next start continues the interrupted
+attempts.`
 
 // serveCmd runs Postroom until a signal stops it.
 type serveCmd struct {
 	settingsFlags
-	Role   string `group:"settings" enum:",all,api,worker" default:"" placeholder:"ROLE" help:"What this process does: all, api or worker."`
-	Listen string `group:"settings" placeholder:"HOST:PORT" help:"Address of the API and the pages (http.listen)."`
-	Redis  string `group:"settings" placeholder:"URL" help:"Address of Redis (redis.url). Default: an embedded one."`
+	Role   string `group:"settings" enum:",all,api,worker" default:"" placeholder:"ROLE" help:"Role of this process: all, api or worker."`
+	Listen string `group:"settings" placeholder:"HOST:PORT" help:"Address of the API and the dashboard (http.listen)."`
+	Redis  string `group:"settings" placeholder:"URL" help:"Redis URL (redis.url). Defaults to an embedded Redis."`
 	Data   string `group:"settings" placeholder:"DIR" help:"Data directory (data)."`
-	SMTP   string `group:"settings" name:"smtp" placeholder:"URL" help:"Relay of the default account (smtp), such as smtp://user:password@host:587. A password is better set by POSTROOM_SMTP_FILE."`
+	SMTP   string `group:"settings" name:"smtp" placeholder:"URL" help:"Relay of the default account (smtp), for example smtp://user:password@host:587. For a password, better use POSTROOM_SMTP_FILE."`
 	From   string `group:"settings" placeholder:"MAILBOX" help:"Sender of the default account (from)."`
 }
 
@@ -56,7 +56,7 @@ func (s *serveCmd) Run(ctx context.Context, con *console) error {
 	}
 	if con.errTTY {
 		con.welcome(&settings.Config, a.URL(), link)
-		defer context.AfterFunc(ctx, func() { con.note("\nStopping; once more to stop at once.") })()
+		defer context.AfterFunc(ctx, func() { con.note("\nStopping. Press Ctrl-C again to stop immediately.") })()
 	}
 	if err := a.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return takenPort(&settings.Config, err)

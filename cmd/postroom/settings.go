@@ -9,8 +9,8 @@ import (
 
 // settingsFlags choose the settings, for commands that need them.
 type settingsFlags struct {
-	Config string            `group:"settings" short:"c" placeholder:"FILE" help:"Configuration file. Default: $$POSTROOM_CONFIG, else config.yaml where there is one."`
-	Set    map[string]string `group:"settings" mapsep:"none" placeholder:"KEY=VALUE" help:"A setting, such as delivery.attempts=5; may be repeated. See: postroom config."`
+	Config string            `group:"settings" short:"c" placeholder:"FILE" help:"Configuration file. Defaults to $$POSTROOM_CONFIG, else to config.yaml if it exists."`
+	Set    map[string]string `group:"settings" mapsep:"none" placeholder:"KEY=VALUE" help:"A setting, for example delivery.attempts=5. Repeat the flag for several. See: postroom config."`
 }
 
 // load reads the settings: file, environment, --set, and extra flags, which stand for settings of their own.

@@ -13,8 +13,8 @@ import (
 
 func settingsVerbs() []verb {
 	return []verb{
-		{name: "get", help: "Show settings and what they mean (the default).", run: &settingsGetCmd{}},
-		{name: "set", help: "Change settings, at once and for all processes.", run: &settingsSetCmd{},
+		{name: "get", help: "Show settings with their meaning (the default).", run: &settingsGetCmd{}},
+		{name: "set", help: "Change settings immediately, for all processes.", run: &settingsSetCmd{},
 			more: `webhookEvents takes several types with commas between them. webhooksCustomHeaders takes a line "Name: value" for
 each header; read them from a file if they are secret: webhooksCustomHeaders=@headers.txt. All changes of one
 call are made together, or none. They outlast restarts, and beat the configuration (postroom config).`},
@@ -31,7 +31,7 @@ func settingNames() string {
 }
 
 type settingsGetCmd struct {
-	Names []string `arg:"" optional:"" name:"name" help:"Settings, such as deliveryAttempts. Default: all."`
+	Names []string `arg:"" optional:"" name:"name" help:"Settings, for example deliveryAttempts. Defaults to all."`
 }
 
 func (g *settingsGetCmd) Run(s *session) error {
@@ -60,7 +60,7 @@ func (g *settingsGetCmd) Run(s *session) error {
 }
 
 type settingsSetCmd struct {
-	Changes []string `arg:"" name:"name=value" help:"A setting and its value, such as deliveryAttempts=5, or a file after @. Nothing after = empties it."`
+	Changes []string `arg:"" name:"name=value" help:"Setting and value, for example deliveryAttempts=5. @FILE reads the value from a file. An empty value clears it."`
 }
 
 func (c *settingsSetCmd) Run(s *session) error {

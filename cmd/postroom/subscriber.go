@@ -17,14 +17,14 @@ func subscriberVerbs() []verb {
 		{name: "list", help: "List the subscribers of an account (the default).",
 			run: first(api.ListSubscribers, "subscribers", subscribersGrid)},
 		{name: "show", help: "Show one subscriber.", run: asks(subscriberShow)},
-		{name: "add", help: "Add a subscriber, and put the person on lists.", run: &subscriberAddCmd{}},
-		{name: "update", help: "Change what the flags name of a subscriber.", run: &subscriberUpdateCmd{}},
-		{name: "delete", help: "Delete a subscriber with all subscriptions; suppressions stay.",
+		{name: "add", help: "Add a subscriber, also to lists.", run: &subscriberAddCmd{}},
+		{name: "update", help: "Change a subscriber.", run: &subscriberUpdateCmd{}},
+		{name: "delete", help: "Delete a subscriber and all subscriptions. Keeps suppressions.",
 			run: &subscriberDeleteCmd{}},
-		{name: "subscribe", help: "Put a subscriber on lists.", run: &subscriberSubscribeCmd{}},
-		{name: "leave", help: "Take a subscriber off a list, and stop its mail.", run: &subscriberLeaveCmd{}},
+		{name: "subscribe", help: "Subscribe a subscriber to lists.", run: &subscriberSubscribeCmd{}},
+		{name: "leave", help: "Unsubscribe a subscriber from a list.", run: &subscriberLeaveCmd{}},
 		{name: "import", help: "Import a file of any size.", run: &subscribersImportCmd{}},
-		{name: "export", help: "Download subscribers, in a form that can be imported.",
+		{name: "export", help: "Export subscribers to a file that you can import again.",
 			run: &subscribersExportCmd{filter: filterOf[api.SubscriberQuery]()}},
 	}
 }
@@ -53,7 +53,7 @@ func listsOf(sub api.Subscriber) string {
 
 // who names a subscriber.
 type who struct {
-	Who string `arg:"" help:"Address or id of the subscriber."`
+	Who string `arg:"" help:"Address or ID of the subscriber."`
 	ofAccount
 }
 
@@ -85,11 +85,11 @@ func subscriberFacts(sub api.Subscriber, now time.Time) grid {
 
 // subscriberFields are the flags of subscribers that can change.
 type subscriberFields struct {
-	Name      *string  `placeholder:"TEXT" help:"Name of the person."`
-	Locale    *string  `placeholder:"TAG" help:"Language of the mail, such as de-AT."`
-	TZ        *string  `name:"tz" placeholder:"ZONE" help:"Time zone, such as Europe/Vienna."`
-	Tag       []string `placeholder:"TAG" help:"Tags; several by commas."`
-	Attribute []string `sep:"none" placeholder:"NAME=VALUE" help:"An attribute; may be repeated. What looks like a number, true, false, null (which removes it) or a JSON list is one; quoted it is text."`
+	Name      *string  `placeholder:"TEXT" help:"Name."`
+	Locale    *string  `placeholder:"TAG" help:"Language, for example de-AT."`
+	TZ        *string  `name:"tz" placeholder:"ZONE" help:"Time zone, for example Europe/Vienna."`
+	Tag       []string `placeholder:"TAG" help:"Tags, separated by commas."`
+	Attribute []string `sep:"none" placeholder:"NAME=VALUE" help:"Attribute. Repeat the flag for several. Numbers, true, false, null (removes it) and JSON lists keep their type; quote a value to make it text."`
 }
 
 func (f subscriberFields) attributes() (map[string]any, error) {
@@ -113,11 +113,11 @@ func (f subscriberFields) attributes() (map[string]any, error) {
 
 // consentFlags are the proof that somebody agreed.
 type consentFlags struct {
-	Source      string `placeholder:"TEXT" help:"Where the person agreed to be mailed, such as checkout."`
-	Words       string `placeholder:"TEXT" help:"The words that were agreed to. Needs --source."`
-	Agreed      string `placeholder:"WHEN" help:"When it was: a distance (2h) or a time. Default: now. Needs --source."`
-	IP          string `name:"ip" placeholder:"ADDRESS" help:"From which address; only its network is kept. Needs --source."`
-	Resubscribe bool   `help:"With --source: subscribe again who left. After a bounce or a complaint not even then."`
+	Source      string `placeholder:"TEXT" help:"Source of the consent, for example checkout."`
+	Words       string `placeholder:"TEXT" help:"Consent text. Needs --source."`
+	Agreed      string `placeholder:"WHEN" help:"Time of the consent, or its age (2h). Defaults to now. Needs --source."`
+	IP          string `name:"ip" placeholder:"ADDRESS" help:"IP address of the consent. Postroom stores only its network part. Needs --source."`
+	Resubscribe bool   `help:"Resubscribe someone who unsubscribed. Needs --source. Not possible after a bounce or a complaint."`
 }
 
 func (f consentFlags) consent() (*api.Consent, error) {
@@ -145,8 +145,8 @@ type subscriberAddCmd struct {
 	Email string `arg:"" help:"Address."`
 	ofAccount
 	subscriberFields
-	List   []string `placeholder:"ID[=STATE]" help:"Put the person on this list; several by commas. STATE is subscribed, which needs --source on a list of double opt-in, or pending."`
-	Upsert bool     `help:"Change the subscriber of this address, if there is one."`
+	List   []string `placeholder:"ID[=STATE]" help:"Lists, separated by commas. STATE is subscribed (needs --source if the list has double opt-in) or pending."`
+	Upsert bool     `help:"Update the subscriber if the address exists."`
 	consentFlags
 }
 
@@ -178,7 +178,7 @@ func (s *session) subscribed(sub api.Subscriber, err error) error {
 
 type subscriberUpdateCmd struct {
 	who
-	Email *string `placeholder:"ADDRESS" help:"Another address."`
+	Email *string `placeholder:"ADDRESS" help:"New address."`
 	subscriberFields
 	NoTags bool `help:"Remove all tags."`
 }
@@ -204,7 +204,7 @@ func (c *subscriberUpdateCmd) Run(s *session) error {
 
 type subscriberDeleteCmd struct {
 	who
-	Yes bool `short:"y" help:"Do not ask."`
+	Yes bool `short:"y" help:"Don't ask for confirmation."`
 }
 
 // Run deletes a subscriber. It fails if there is none.
@@ -215,7 +215,7 @@ func (c *subscriberDeleteCmd) Run(s *session) error {
 
 type subscriberSubscribeCmd struct {
 	who
-	List []string `arg:"" name:"list" help:"Ids of lists, each alone or as ID=STATE: subscribed, which needs --source on a list of double opt-in, or pending."`
+	List []string `arg:"" name:"list" help:"IDs of lists, each optionally with a state: ID=subscribed (needs --source if the list has double opt-in) or ID=pending."`
 	consentFlags
 }
 
@@ -232,12 +232,12 @@ func (c *subscriberSubscribeCmd) Run(s *session) error {
 // subscriberLeaveCmd takes a subscriber off a list.
 type subscriberLeaveCmd struct {
 	who
-	List string `arg:"" name:"list" help:"Id of the list."`
+	List string `arg:"" name:"list" help:"ID of the list."`
 }
 
 func (c *subscriberLeaveCmd) Run(s *session) error {
 	answer, err := api.LeaveList.Do(s, s.client, c.query(), c.Who, c.List)
-	format := "%s left the list %s, and gets no mail of it"
+	format := "%s is unsubscribed from the list %s"
 	if !answer.Deleted {
 		format = "%s was not on the list %s, and gets no mail of it"
 	}

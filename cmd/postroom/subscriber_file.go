@@ -17,22 +17,22 @@ import (
 )
 
 type subscribersImportCmd struct {
-	File string `arg:"" help:"CSV file with a line of headings (email, name, locale, tz, tags, attributes.NAME), or JSONL if its name ends in .jsonl or .ndjson; -: standard input."`
+	File string `arg:"" help:"CSV file with headings (email, name, locale, tz, tags, attributes.NAME), JSONL file (.jsonl or .ndjson), or - for standard input."`
 	ofAccount
-	List        []string `placeholder:"ID" help:"A list to put all of them on. Repeat it for more."`
-	State       string   `enum:"subscribed,pending,left" default:"subscribed" help:"On these lists: subscribed (the default; needs --consent), pending, or left, which also stops their mail."`
-	Consent     string   `placeholder:"TEXT" help:"The words that all of them agreed to."`
-	Confirm     bool     `help:"With --state pending: a mail asks each of them for the confirmation."`
-	Existing    string   `enum:"merge,skip,replace" default:"merge" help:"What happens to those that are there already: merge (the default) changes what a line has, replace also empties the rest, skip leaves them as they are."`
-	Columns     string   `placeholder:"LIST" help:"What the columns of CSV are, such as Mail:email,Seats:attributes.seats:number,Member:state. Default: by the headings."`
-	Delimiter   string   `placeholder:"CHAR" help:"Of CSV: , ; | or tab. Default: guessed."`
-	Charset     string   `enum:",utf-8,utf-16le,utf-16be,windows-1252" default:"" placeholder:"NAME" help:"Default: guessed."`
-	Tag         string   `placeholder:"TAG" help:"A tag that all of them get."`
-	Resubscribe bool     `help:"With --consent: who left is subscribed again."`
-	DryRun      bool     `help:"Change nothing, and say what would change."`
-	JSONL       bool     `name:"jsonl" help:"The file is JSONL, whatever its name."`
-	Yes         bool     `short:"y" help:"Do not ask about columns that mean nothing."`
-	ID          string   `placeholder:"ID" help:"Id of the import. The same file with the same id goes on where an interrupted import was. Default: a new one."`
+	List        []string `placeholder:"ID" help:"List to add all subscribers to. Repeat the flag for several."`
+	State       string   `enum:"subscribed,pending,left" default:"subscribed" help:"Status on these lists: subscribed (the default; needs --consent), pending, or left (also suppresses them)."`
+	Consent     string   `placeholder:"TEXT" help:"Consent text."`
+	Confirm     bool     `help:"Send each a confirmation email. Needs --state pending."`
+	Existing    string   `enum:"merge,skip,replace" default:"merge" help:"Existing subscribers: merge (the default) updates the given fields, replace also clears all others, skip leaves them unchanged."`
+	Columns     string   `placeholder:"LIST" help:"Mapping of CSV columns, for example Mail:email,Seats:attributes.seats:number,Member:state. Defaults to the headings."`
+	Delimiter   string   `placeholder:"CHAR" help:"CSV delimiter: , ; | or tab. Detected by default."`
+	Charset     string   `enum:",utf-8,utf-16le,utf-16be,windows-1252" default:"" placeholder:"NAME" help:"Character set. Detected by default."`
+	Tag         string   `placeholder:"TAG" help:"Tag for all subscribers."`
+	Resubscribe bool     `help:"Resubscribe people who unsubscribed. Needs --consent."`
+	DryRun      bool     `help:"Show the changes without making them."`
+	JSONL       bool     `name:"jsonl" help:"Read the file as JSONL."`
+	Yes         bool     `short:"y" help:"Don't ask about unknown columns."`
+	ID          string   `placeholder:"ID" help:"ID of the import. Import the same file with the same ID to continue an interrupted import. Defaults to a new ID."`
 }
 
 func (c *subscribersImportCmd) options() api.SubscriberImportOptions {
@@ -58,7 +58,7 @@ func (c *subscribersImportCmd) asked(s *session, head []byte, o api.SubscriberIm
 		return nil
 	}
 	s.note("columns that mean nothing: %s", clean(strings.Join(tried.Ignored, ", ")))
-	if !s.confirm("Import the file without them? --columns says what they are.") {
+	if !s.confirm("Import the file without them? name them with --columns.") {
 		return errors.New("nothing was imported")
 	}
 	return nil
@@ -102,7 +102,7 @@ func (s *session) sayImport(answer api.SubscriberImport) {
 	s.say("%s: %d added, %d changed, %d known already, %d repeated, %d left out",
 		plural(answer.Lines, "line"), answer.Added, answer.Changed, answer.Known, answer.Repeated, answer.Bad)
 	if answer.State != "done" {
-		s.note("interrupted: %s; the same file with --id %s goes on from there", clean(answer.Error), answer.ID)
+		s.note("interrupted: %s; to continue, import the same file with --id %s", clean(answer.Error), answer.ID)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(answer.Skipped)) {
 		s.note("%d not put on a list: %s", answer.Skipped[reason], reason)
@@ -136,15 +136,15 @@ func (c *subscribersImportCmd) brokenOff(s *session, o api.SubscriberImportOptio
 	if unknown != nil || so.Lines == 0 {
 		return err
 	}
-	return fmt.Errorf("%w\napplied by then: %s; the same file with --id %s goes on from there", err,
+	return fmt.Errorf("%w\napplied by then: %s; to continue, import the same file with --id %s", err,
 		plural(so.Lines, "line"), o.ID)
 }
 
 type subscribersExportCmd struct {
-	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
+	File string `arg:"" optional:"" default:"-" help:"File to write. It must not exist, unless you give --force. Defaults to standard output."`
 	filter[api.SubscriberQuery]
 	Format string `enum:"csv,jsonl" default:"csv" help:"csv (the default) or jsonl."`
-	Force  bool   `help:"Write over a file that is there."`
+	Force  bool   `help:"Overwrite an existing file."`
 }
 
 func (c *subscribersExportCmd) Run(s *session) error {

@@ -13,19 +13,19 @@ func suppressionVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List suppressions (the default).",
 			run: &suppressionsListCmd{suppressionFlags: suppressionsOf()}},
-		{name: "check", help: "Say why an address is not mailed, or that it is.", run: &suppressionsCheckCmd{}},
-		{name: "add", help: "Stop mail to addresses or domains.", run: &suppressionsAddCmd{}},
-		{name: "remove", help: "Let mail to an address or a domain pass again.", run: &suppressionsRemoveCmd{}},
-		{name: "import", help: "Add the suppressions of a CSV file of any size.", run: &suppressionsImportCmd{}},
-		{name: "export", help: "Write suppressions as CSV.",
+		{name: "check", help: "Find out whether Postroom sends to an address.", run: &suppressionsCheckCmd{}},
+		{name: "add", help: "Suppress addresses or domains.", run: &suppressionsAddCmd{}},
+		{name: "delete", help: "Delete the suppressions of an address or a domain.", run: &suppressionsDeleteCmd{}},
+		{name: "import", help: "Import suppressions from a CSV file.", run: &suppressionsImportCmd{}},
+		{name: "export", help: "Export suppressions as CSV.",
 			run: &suppressionsExportCmd{suppressionFlags: suppressionsOf()}},
 	}
 }
 
 // scopeFlags say whose mail is meant; none of them: that of the whole instance.
 type scopeFlags struct {
-	Account string `placeholder:"ID" help:"Of this account only."`
-	List    string `placeholder:"ID" help:"Of this list of the account only. Needs --account, except to list or export."`
+	Account string `placeholder:"ID" help:"Only this account."`
+	List    string `placeholder:"ID" help:"Only this list of the account. Needs --account, except for list and export."`
 }
 
 func (f scopeFlags) scope() api.SuppressionScope {
@@ -34,7 +34,7 @@ func (f scopeFlags) scope() api.SuppressionScope {
 
 type suppressionFlags struct {
 	filter[api.SuppressionQuery]
-	Instance bool `help:"Only those of the whole instance, not those of accounts and lists."`
+	Instance bool `help:"Only suppressions of the whole instance, without accounts and lists."`
 }
 
 func suppressionsOf() suppressionFlags {
@@ -113,7 +113,7 @@ func (c *suppressionsCheckCmd) Run(s *session) error {
 	found, err := api.CheckSuppression.Do(s, s.client, api.SuppressionCheck{Email: c.Address})
 	return s.answer(found, err, func() {
 		if len(found.Suppressions) == 0 {
-			s.say("%s is mailed: nothing is known against it or its domain", clean(found.Email))
+			s.say("%s is not suppressed, and neither is its domain", clean(found.Email))
 			return
 		}
 		s.show(suppressionGrid(found.Suppressions, time.Now()))
@@ -143,17 +143,17 @@ func verdicts(list []api.Suppression) []string {
 		all = append(all, line)
 	}
 	if len(all) == 0 {
-		all = append(all, "it is mailed again: all of that has expired")
+		all = append(all, "it receives email again: all entries expired")
 	}
 	return all
 }
 
 type suppressionsAddCmd struct {
-	Whom []string `arg:"" help:"Addresses; or domains, as @example.com."`
+	Whom []string `arg:"" help:"Addresses, or domains like @example.com."`
 	scopeFlags
-	Reason  string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"unsubscribe stops bulk mail, and mail of lists; hard_bounce, spam_report and manual (the default) stop every mail."`
-	Expires string `placeholder:"WHEN" help:"Until when: a distance (30d), or a time such as 2030-12-31. Default: for ever."`
-	Note    string `placeholder:"TEXT" help:"Words to find there later, such as a ticket's number."`
+	Reason  string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"unsubscribe stops bulk and list email; hard_bounce, spam_report and manual (the default) stop every email."`
+	Expires string `placeholder:"WHEN" help:"Expiry: an age (30d) or a time, for example 2030-12-31. Defaults to never."`
+	Note    string `placeholder:"TEXT" help:"Note, for example a ticket number."`
 }
 
 // Run adds them, none if one is wrong.
@@ -180,15 +180,15 @@ func addressOrDomain(text string) (address, domain string) {
 	return text, ""
 }
 
-// suppressionsRemoveCmd removes the suppressions that a scope has of an address or a domain.
-type suppressionsRemoveCmd struct {
-	Whom string `arg:"" help:"An address; or a domain, as @example.com, whose own entry is meant and not those of its addresses."`
+// suppressionsDeleteCmd deletes the suppressions of an address or a domain in a scope.
+type suppressionsDeleteCmd struct {
+	Whom string `arg:"" help:"Address, or domain like @example.com (without the entries of its addresses)."`
 	scopeFlags
-	Reason string `enum:",unsubscribe,hard_bounce,spam_report,manual" default:"" placeholder:"REASON" help:"Only this reason. Default: all."`
+	Reason string `enum:",unsubscribe,hard_bounce,spam_report,manual" default:"" placeholder:"REASON" help:"Only this reason. Defaults to all."`
 }
 
-// Run removes them. It fails if there was none: the caller expects mail to pass now.
-func (c *suppressionsRemoveCmd) Run(s *session) error {
+// Run deletes them. It fails if there are none, because the caller expects that Postroom sends to the address now.
+func (c *suppressionsDeleteCmd) Run(s *session) error {
 	r := api.SuppressionRemoval{Account: c.Account, List: c.List, Reason: c.Reason}
 	r.Email, r.Domain = addressOrDomain(c.Whom)
 	answer, err := api.RemoveSuppression.Do(s, s.client, r)

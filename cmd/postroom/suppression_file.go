@@ -18,10 +18,10 @@ import (
 )
 
 type suppressionsImportCmd struct {
-	File string `arg:"" help:"CSV file; -: standard input. With a line of headings (address or email, domain, reason, account, list, expires, source, …), or addresses alone."`
+	File string `arg:"" help:"CSV file, or - for standard input. With headings (address or email, domain, reason, account, list, expires, source, …), or one address per line."`
 	scopeFlags
-	Reason string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"Of lines that name none."`
-	Source string `default:"csv" help:"Source of lines that name none."`
+	Reason string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"Reason, if a line has none."`
+	Source string `default:"csv" help:"Source, if a line has none."`
 }
 
 func (c *suppressionsImportCmd) Run(s *session) error {
@@ -104,9 +104,9 @@ func (c *console) open(name string) (io.ReadCloser, int64, error) {
 }
 
 type suppressionsExportCmd struct {
-	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
+	File string `arg:"" optional:"" default:"-" help:"File to write. It must not exist, unless you give --force. Defaults to standard output."`
 	suppressionFlags
-	Force bool `help:"Write over a file that is there."`
+	Force bool `help:"Overwrite an existing file."`
 }
 
 func (c *suppressionsExportCmd) Run(s *session) error {

@@ -17,12 +17,12 @@ func templateVerbs() []verb {
 		{name: "list", help: "List templates, partials and layouts (the default).",
 			run: list(api.ListTemplates, "no templates; to store one: postroom template push --help", templatesGrid)},
 		{name: "show", help: "Show one template.", run: &templateShowCmd{}},
-		{name: "render", help: "Show what a template says, stored or in a directory; nothing is sent.",
+		{name: "render", help: "Render a stored template, or a template in a directory. Sends nothing.",
 			run: &templateRenderCmd{}},
-		{name: "push", help: "Store the template in a directory, or change the stored one to it.",
+		{name: "push", help: "Store the template of a directory, or update the stored template.",
 			run: &templatePushCmd{}},
 		{name: "pull", help: "Write a stored template into a directory.", run: &templatePullCmd{}},
-		{name: "delete", help: "Delete a template that no other one uses.", run: &deleteCmd[api.TemplateDeleted]{
+		{name: "delete", help: "Delete a template that no other template uses.", run: &deleteCmd[api.TemplateDeleted]{
 			route: api.DeleteTemplate, what: "template", consequence: " with all its versions",
 		}},
 	}
@@ -40,7 +40,7 @@ func templatesGrid(list []api.TemplateRow, now time.Time) grid {
 func templateAccount(account *string) string { return *cmp.Or(account, new("-")) }
 
 type templateShowCmd struct {
-	Template string `arg:"" help:"Id of the template."`
+	Template string `arg:"" help:"ID of the template."`
 	Version  int    `placeholder:"N" help:"An earlier version."`
 }
 

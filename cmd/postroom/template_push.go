@@ -13,13 +13,13 @@ import (
 
 type templatePushCmd struct {
 	Dir string `arg:"" help:"Directory with subject.txt, preview.txt, html.hbs (or html.md.hbs), text.hbs, sample.json, template.json and locales/de/…; none of them is required."`
-	ID  string `name:"id" placeholder:"ID" help:"Store it under this id. Default: that of template.json, else the directory's name."`
+	ID  string `name:"id" placeholder:"ID" help:"ID to store it under. Defaults to the ID in template.json, else to the directory's name."`
 }
 
 // Run stores the template, as a new one or in place of the one there is.
 func (t *templatePushCmd) Run(s *session) error {
 	if !isDir(t.Dir) {
-		return usage("%s is no directory", t.Dir)
+		return usage("%s isn't a directory", t.Dir)
 	}
 	req, err := readTemplate(t.Dir)
 	if err != nil {
@@ -68,8 +68,8 @@ func wholePatch(req api.TemplateRequest) api.TemplatePatch {
 }
 
 type templatePullCmd struct {
-	Template string `arg:"" help:"Id of the template."`
-	Dir      string `arg:"" help:"Directory, made if it isn't there. Files of a template in it are replaced."`
+	Template string `arg:"" help:"ID of the template."`
+	Dir      string `arg:"" help:"Directory, created if it doesn't exist. Replaces template files in it."`
 	Version  int    `placeholder:"N" help:"An earlier version."`
 }
 

@@ -9,13 +9,13 @@ import (
 )
 
 type templateRenderCmd struct {
-	Template string `arg:"" help:"Id of the template; or a directory with one, as its path: ./order."`
-	As       string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`
-	Params   string `placeholder:"JSON" help:"The data, such as @params.json. Default: the template's sample."`
-	Locale   string `placeholder:"LOCALE" help:"Chooses the variant, and how numbers and dates are written."`
-	TZ       string `name:"tz" placeholder:"ZONE" help:"Time zone of dates, such as Europe/Zurich. Default: UTC."`
+	Template string `arg:"" help:"ID of the template, or the path of a directory with a template: ./order."`
+	As       string `enum:"text,html,subject" default:"text" help:"Part to print: text (with the subject), html or subject."`
+	Params   string `placeholder:"JSON" help:"Data, for example @params.json. Defaults to the template's sample."`
+	Locale   string `placeholder:"LOCALE" help:"Language of the variant, numbers and dates."`
+	TZ       string `name:"tz" placeholder:"ZONE" help:"Time zone of dates, for example Europe/Zurich. Default: UTC."`
 	Account  string `placeholder:"ID" help:"Account that would send."`
-	To       string `placeholder:"ADDRESS" help:"Recipient it would be for."`
+	To       string `placeholder:"ADDRESS" help:"Recipient."`
 	Version  int    `placeholder:"N" help:"An earlier version."`
 }
 

@@ -8,12 +8,28 @@ import (
 
 func tokenVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List tokens (the default); never the tokens themselves.",
-			run: list(api.ListTokens, "no tokens but the admin token of the settings", tokensGrid)},
-		{name: "create", help: "Make a token. It is shown only once.", run: &tokenCreateCmd{}},
-		{name: "delete", help: "Delete a token: it is refused from now on.",
+		{name: "list", help: "List tokens, without their secrets (the default).",
+			run: list(api.ListTokens, "no tokens except the admin token of the settings", tokensGrid)},
+		{name: "show", help: "Show one token, without the secret.", run: show(api.GetToken, tokenGrid)},
+		{name: "add", help: "Create a token and print it. Postroom shows it only once.", run: &tokenAddCmd{}},
+		{name: "delete", help: "Delete a token. Requests with it fail from now on.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteToken, what: "token"}},
 	}
+}
+
+// tokenGrid lists the fields of a token.
+func tokenGrid(t api.TokenInfo, now time.Time) grid {
+	g := newGrid("token", t.ID)
+	g.add("description", t.Description)
+	g.add("scopes", words(t.Scopes, " "))
+	g.fact("account", string(t.Account))
+	g.fact("refused", t.Refused)
+	g.fact("replaced by", t.ReplacedBy)
+	g.add("created", moment(t.Created, now))
+	g.add("last used", orNever(t.LastUsed, now))
+	g.fact("from", t.LastUsedFrom)
+	g.add("expires", orNever(t.Expires, now))
+	return g
 }
 
 func tokensGrid(list []api.TokenInfo, now time.Time) grid {
@@ -32,20 +48,20 @@ func tokensGrid(list []api.TokenInfo, now time.Time) grid {
 	return g
 }
 
-type tokenCreateCmd struct {
-	Description string        `arg:"" help:"What it is for, such as 'web shop'."`
-	Scope       []api.Scope   `enum:"api,send,smtp,outbox,lists,campaigns,digests,metrics,admin,*" placeholder:"SCOPE" help:"What it may do: send, smtp, outbox, lists, campaigns, digests, metrics, api (all but tokens and settings; the default) or admin. Several by commas."`
-	Account     string        `placeholder:"ID" help:"Bind it to an account: it sends as that one and sees only its mail."`
-	Expires     string        `placeholder:"WHEN" help:"When it ends: 30d, or 2030-12-24. Default: never."`
-	Address     []string      `placeholder:"CIDR" help:"Where it may be used from, such as 10.0.0.0/8. Default: anywhere."`
-	Requests    int           `placeholder:"N" help:"Requests at most, in the time of --per. Default: no limit."`
-	Per         time.Duration `default:"1m" help:"Time for --requests."`
-	NeedsKey    bool          `help:"Refuse its submits without an idempotency key."`
-	Quota       []string      `placeholder:"NAME=N" help:"How much may be handed in with it: messages and bytes that wait, messages perDay. Several by commas. Default: as much as the account may have."`
+type tokenAddCmd struct {
+	Description string        `arg:"" help:"Purpose, for example 'web shop'."`
+	Scope       []api.Scope   `enum:"api,send,smtp,outbox,lists,campaigns,digests,metrics,admin,*" placeholder:"SCOPE" help:"Scopes, separated by commas: send, smtp, outbox, lists, campaigns, digests, metrics, api (everything except tokens and settings; the default) or admin."`
+	Account     string        `placeholder:"ID" help:"Bind it to an account. It sends as this account, and sees only its messages."`
+	Expires     string        `placeholder:"WHEN" help:"Expiry: 30d, or 2030-12-24. Defaults to never."`
+	Address     []string      `placeholder:"CIDR" help:"Addresses that may use it, for example 10.0.0.0/8. Defaults to all."`
+	Requests    int           `placeholder:"N" help:"Maximum requests within --per. Defaults to no limit."`
+	Per         time.Duration `default:"1m" help:"Period for --requests."`
+	NeedsKey    bool          `help:"Require an idempotency key for each submit."`
+	Quota       []string      `placeholder:"NAME=N" help:"Quotas, separated by commas: messages and bytes (waiting), perDay. Defaults to the account's quotas."`
 }
 
-// Run makes a token and prints it, alone on standard output, so that it can be piped to where it belongs.
-func (t *tokenCreateCmd) Run(s *session) error {
+// Run creates a token and prints it, alone on standard output, so that you can pipe it.
+func (t *tokenAddCmd) Run(s *session) error {
 	expires, err := optionalTime("--expires", t.Expires, parseWhen)
 	if err != nil {
 		return err
@@ -66,7 +82,7 @@ func (t *tokenCreateCmd) Run(s *session) error {
 	}
 	answer, err := api.CreateToken.Do(s, s.client, req)
 	return s.answer(answer, err, func() {
-		s.note("token %s; it is shown only this once:", answer.ID)
+		s.note("token %s; copy it now, Postroom doesn't show it again:", answer.ID)
 		s.say("%s", answer.Token)
 	})
 }

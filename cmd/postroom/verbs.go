@@ -50,7 +50,7 @@ func (s *session) table(answer any, err error, none string, g grid, note string)
 // some is table with the first rows of a list, which JSON has under a key, and whether there are more.
 func (s *session) some(key string, rows any, more bool, err error, none string, g grid) error {
 	return s.table(map[string]any{key: rows, "more": more}, err, none, g,
-		noteIf(more, "there are more; all of them: --limit 0"))
+		noteIf(more, "there are more rows; for all, use --limit 0"))
 }
 
 // noteIf returns a text if it holds.
@@ -87,7 +87,7 @@ func (d *doCmd[F]) Run(s *session) error { return d.run(s, d.Flags) }
 
 // byID names one thing.
 type byID struct {
-	ID string `arg:"" help:"Id, as the list shows it."`
+	ID string `arg:"" help:"ID, as the list shows it."`
 }
 
 // listCmd prints all rows of a list that its flags select.
@@ -156,7 +156,7 @@ func all[In, Row any, Out api.Paged[Row]](s *session, route api.Call[In, Out], i
 
 // limitFlag bounds a list.
 type limitFlag struct {
-	Limit int `short:"n" default:"20" help:"Rows at most; 0: all."`
+	Limit int `short:"n" default:"20" help:"Maximum rows, or 0 for all."`
 }
 
 func (l limitFlag) pageSize(most int) int {
@@ -207,7 +207,7 @@ func show[Out any](route api.Fetch[Out], grid func(Out, time.Time) grid) *doCmd[
 // deleteCmd deletes one thing, named by its id. It fails if there is no such thing.
 type deleteCmd[Out any] struct {
 	byID
-	Yes bool `short:"y" help:"Do not ask."`
+	Yes bool `short:"y" help:"Don't ask for confirmation."`
 
 	route       api.Fetch[Out]
 	what        string // the kind of thing
@@ -225,7 +225,7 @@ func (d *deleteCmd[Out]) Run(s *session) error {
 func deleting[Out any](s *session, sure bool, what, id, consequence string, do func() (Out, error),
 	said func(Out) string) error {
 	if !sure && !s.confirm("Delete the %s %s%s?", what, clean(id), consequence) {
-		return fmt.Errorf("nothing was deleted: say --yes to delete the %s%s", what, consequence)
+		return fmt.Errorf("nothing was deleted. Add --yes to delete the %s%s", what, consequence)
 	}
 	answer, err := do()
 	if err != nil {

@@ -73,7 +73,7 @@ func (s *session) ended(e ending) (ending, error) {
 		if letter, err := api.GetDeadLetter.Do(s, s.client, e.QueueID); err == nil && letter.Progress.Error != nil {
 			e.Response = letter.Progress.Error.Message
 		}
-		return e, fmt.Errorf("message %s failed for good%s", e.QueueID, colon(e.Response))
+		return e, fmt.Errorf("message %s failed%s", e.QueueID, colon(e.Response))
 	}
 	return e, fmt.Errorf("message %s was cancelled%s", e.QueueID, colon(e.Response))
 }
@@ -84,7 +84,7 @@ func progress(m api.OutboxMessage, now time.Time) string {
 	case api.Active:
 		return fmt.Sprintf("attempt %d of %d under way", m.AttemptsMade+1, m.Attempts)
 	case api.Paused:
-		return "waiting, because the queue is paused; to go on: postroom queue resume"
+		return "waiting, because the queue is paused; to continue: postroom queue resume"
 	case api.Scheduled, api.Delayed:
 		line := "waiting for its time"
 		if m.Progress.Error != nil {

@@ -14,8 +14,8 @@ import (
 
 type outboxWatchCmd struct {
 	filter[api.OutboxQuery]
-	Interval time.Duration `default:"1s" help:"Time between two looks."`
-	Count    int           `placeholder:"N" help:"Stop after so many looks. Default: go on until Ctrl-C."`
+	Interval time.Duration `default:"1s" help:"Time between two updates."`
+	Count    int           `placeholder:"N" help:"Stop after this many updates. By default, it runs until Ctrl-C."`
 }
 
 // watched is the outbox at one time, as JSON in one line.
@@ -23,6 +23,8 @@ type watched struct {
 	Queues   []api.QueueStatus   `json:"queues"`
 	Total    int                 `json:"total"`
 	Messages []api.OutboxMessage `json:"messages"`
+
+	finished []api.LoggedMessage // accepted since the watch began, newest first
 }
 
 // Sequences for terminals. The lines of the table are written over: clearing them first would flicker.
@@ -44,8 +46,9 @@ func (o *outboxWatchCmd) Run(s *session) error {
 		fmt.Fprint(s.out, hideCursor)
 		defer fmt.Fprint(s.out, showCursor)
 	}
+	began := time.Now()
 	for n := 1; ; n++ {
-		now, err := o.look(s)
+		now, err := o.look(s, began)
 		if s.Err() != nil {
 			return nil
 		}
@@ -62,7 +65,7 @@ func (o *outboxWatchCmd) Run(s *session) error {
 }
 
 // look reads the queues and as many messages as fit the screen.
-func (o *outboxWatchCmd) look(s *session) (watched, error) {
+func (o *outboxWatchCmd) look(s *session, began time.Time) (watched, error) {
 	var w watched
 	for _, name := range []string{"submit", "notify"} {
 		q, err := api.GetQueue.Do(s, s.client, name)
@@ -83,6 +86,12 @@ func (o *outboxWatchCmd) look(s *session) (watched, error) {
 	q.PageSize = rows.Limit
 	messages, _, last, err := fetch(s, api.ListOutbox, q, rows, nil)
 	w.Total, w.Messages = last.Total, messages
+	if err != nil || s.json || q.State != "" {
+		return w, err
+	}
+	logged, err := api.ListMessages.Do(s, s.client, api.LogQuery{Account: q.Account, Lane: q.Lane, Tag: q.Tag,
+		Search: q.Search, CreatedAfter: began, PageSize: 100})
+	w.finished = logged.Messages
 	return w, err
 }
 
@@ -94,13 +103,14 @@ type watcher struct {
 	seen  []api.OutboxMessage // in the last look
 	lines int                 // of the table on the screen
 	said  map[string]string   // the last line of each queue and each message; not if live
+	over  map[string]bool     // finished messages that have their line
 }
 
 func (w *watcher) show(at watched) error {
 	if w.json {
 		return w.encode(at, "")
 	}
-	ended, now := w.ended(at.Messages), time.Now()
+	ended, now := append(w.ended(at.Messages), w.missed(at.finished)...), time.Now()
 	w.seen = at.Messages
 	if !w.live {
 		for _, q := range at.Queues {
@@ -151,10 +161,34 @@ func (w *watcher) ended(now []api.OutboxMessage) (lines []string) {
 		delete(w.said, was.QueueID)
 		_, err := api.GetMessage.Do(w, w.client, was.QueueID)
 		if e, ok := endingOf(was.QueueID, err); ok { // otherwise it is still queued, and beyond the screen
-			lines = append(lines, messageLine(was.QueueID, e.State, was, clean(e.Response)))
+			lines = append(lines, w.finish(messageLine(was.QueueID, e.State, was, clean(e.Response)), was.QueueID)...)
 		}
 	}
 	return lines
+}
+
+// missed returns a line for each message that was finished between two updates, so that no table showed it.
+func (w *watcher) missed(logged []api.LoggedMessage) (lines []string) {
+	for _, m := range slices.Backward(logged) {
+		if m.Ended == nil || m.Status == api.StatusDead { // the outbox still has dead letters
+			continue
+		}
+		as := api.OutboxMessage{Envelope: m.Envelope, Subject: m.Subject}
+		lines = append(lines, w.finish(messageLine(m.QueueID, string(m.Status), as, clean(m.Response)), m.QueueID)...)
+	}
+	return lines
+}
+
+// finish returns the line of a finished message, once.
+func (w *watcher) finish(line, id string) []string {
+	if w.over[id] {
+		return nil
+	}
+	if w.over == nil {
+		w.over = map[string]bool{}
+	}
+	w.over[id] = true
+	return []string{line}
 }
 
 // messageLine returns a message in one line: its id, its state, to whom, its subject, and why.

@@ -13,14 +13,14 @@ func webhookVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List endpoints (the default).",
 			run: list(api.ListEndpoints, "no endpoints; to add one: postroom webhook add URL", endpointsGrid)},
-		{name: "add", help: "Add an endpoint. Its secret is shown only once.", run: &webhookAddCmd{}},
-		{name: "show", help: "Show an endpoint: its state, and until when it rests.",
+		{name: "add", help: "Add an endpoint. Postroom shows its secret only once.", run: &webhookAddCmd{}},
+		{name: "show", help: "Show an endpoint and its state.",
 			run: show(api.GetEndpoint, endpointGrid)},
-		{name: "edit", help: "Change what is given of an endpoint. The rest stays.", run: &webhookEditCmd{}},
+		{name: "update", help: "Change an endpoint.", run: &webhookUpdateCmd{}},
 		{name: "delete", help: "Delete an endpoint.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteEndpoint, what: "endpoint"}},
-		{name: "test", help: "Send a test event now and show what the endpoint answers.", run: &webhookTestCmd{}},
-		{name: "deliveries", help: "Show what was sent to an endpoint lately, newest first.",
+		{name: "test", help: "Send a test event, and show the endpoint's response.", run: &webhookTestCmd{}},
+		{name: "deliveries", help: "List an endpoint's recent deliveries, newest first.",
 			run: &webhookDeliveriesCmd{filter: filterOf[api.DeliveryQuery]()}},
 	}
 }
@@ -58,7 +58,7 @@ func (w *webhookAddCmd) Run(s *session) error {
 
 // webhookTestCmd sends a test event. An endpoint that does not take it is a failure.
 type webhookTestCmd struct {
-	ID    string `arg:"" help:"Id of the endpoint."`
+	ID    string `arg:"" help:"ID of the endpoint."`
 	Event string `placeholder:"TYPE" help:"Send a sample of this type, such as messageBounce, with test true in its data. Default: webhookTest."`
 }
 
@@ -80,9 +80,9 @@ func (w *webhookTestCmd) Run(s *session) error {
 }
 
 type webhookDeliveriesCmd struct {
-	ID string `arg:"" help:"Id of the endpoint."`
+	ID string `arg:"" help:"ID of the endpoint."`
 	filter[api.DeliveryQuery]
-	Limit int `short:"n" default:"20" help:"Deliveries at most, 1 to 1000."`
+	Limit int `short:"n" default:"20" help:"Maximum deliveries to print, 1 to 1000."`
 }
 
 func (w *webhookDeliveriesCmd) Run(s *session) error {

@@ -11,8 +11,7 @@ import (
 )
 
 func endpointGrid(e api.Endpoint, now time.Time) grid {
-	g := newGrid("what", "value")
-	g.add("id", e.ID)
+	g := newGrid("endpoint", e.ID)
 	g.add("url", e.URL)
 	g.add("state", endpointState(e, now))
 	if r := e.Resting; r != nil {
@@ -44,29 +43,29 @@ func endpointState(e api.Endpoint, now time.Time) string {
 	case !e.Enabled:
 		return "off"
 	case e.Resting != nil:
-		return "rests until " + moment(e.Resting.Until, now)
+		return "paused until " + moment(e.Resting.Until, now)
 	case e.FailingSince != nil:
 		return "failing since " + moment(*e.FailingSince, now)
 	}
 	return "on"
 }
 
-// webhookEditCmd changes fields of an endpoint.
-type webhookEditCmd struct {
-	ID          string            `arg:"" help:"Id of the endpoint."`
-	Endpoint    *string           `name:"to" placeholder:"URL" help:"Where events are sent. Another URL needs --secret and all headers, too."`
-	Event       []string          `placeholder:"TYPE" help:"Event types; *: all."`
-	Account     []string          `placeholder:"ID" help:"Accounts; *: all."`
-	Header      map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"All headers added to every request; ****** stays as it is."`
-	NoHeaders   bool              `help:"Add no headers."`
-	Secret      *string           `placeholder:"SECRET" help:"whsec_ and base64. The old one signs, too, for 24 hours."`
-	Rate        *int              `placeholder:"N" help:"Requests a second; 0: no limit."`
+// webhookUpdateCmd changes fields of an endpoint.
+type webhookUpdateCmd struct {
+	ID          string            `arg:"" help:"ID of the endpoint."`
+	Endpoint    *string           `name:"to" placeholder:"URL" help:"URL that receives the events. If you change it, give --secret and all headers again."`
+	Event       []string          `placeholder:"TYPE" help:"Event types, or * for all."`
+	Account     []string          `placeholder:"ID" help:"Accounts, or * for all."`
+	Header      map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Headers of every request. Give all of them; ****** keeps a stored value."`
+	NoHeaders   bool              `help:"Remove all headers."`
+	Secret      *string           `placeholder:"SECRET" help:"New secret: whsec_ and base64. Requests are also signed with the old secret for 24 hours."`
+	Rate        *int              `placeholder:"N" help:"Maximum requests per second, or 0 for no limit."`
 	On          bool              `xor:"switch" help:"Switch it on."`
-	Off         bool              `xor:"switch" help:"Switch it off. What waits for it ends as skipped."`
-	Description *string           `placeholder:"TEXT" help:"What it is for."`
+	Off         bool              `xor:"switch" help:"Switch it off. Its pending deliveries will be skipped."`
+	Description *string           `placeholder:"TEXT" help:"Description."`
 }
 
-func (w *webhookEditCmd) Run(s *session) error {
+func (w *webhookUpdateCmd) Run(s *session) error {
 	p := api.EndpointPatch{URL: w.Endpoint, Secret: w.Secret, RateLimit: w.Rate, Description: w.Description}
 	if len(w.Event) > 0 {
 		p.Events = &w.Event
@@ -86,7 +85,7 @@ func (w *webhookEditCmd) Run(s *session) error {
 		p.Enabled = &w.On
 	}
 	if p == (api.EndpointPatch{}) {
-		return usage("say what to change, such as --on or --event messageSent")
+		return usage("nothing to change: add a flag, for example --on or --event messageSent")
 	}
 	e, err := api.PatchEndpoint.Do(s, s.client, p, w.ID)
 	return s.answer(e, err, func() { s.show(endpointGrid(e, time.Now())) })

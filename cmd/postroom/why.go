@@ -9,9 +9,9 @@ import (
 
 // whyCmd says why mail did not arrive.
 type whyCmd struct {
-	Address string `arg:"" help:"The address, such as ann@example.com."`
-	Message string `short:"m" placeholder:"ID" help:"Only this message: its queue id or its Message-ID."`
-	Account string `placeholder:"ID" help:"Only mail of this account. Default: all, or that of the token."`
+	Address string `arg:"" help:"The address, for example ann@example.com."`
+	Message string `short:"m" placeholder:"ID" help:"Only this message, by queue ID or Message-ID."`
+	Account string `placeholder:"ID" help:"Only messages of this account. Defaults to the token's account, else all."`
 }
 
 func (c *whyCmd) Run(s *session) error {

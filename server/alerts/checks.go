@@ -318,7 +318,7 @@ func judgeOff(failing []webhooks.Failure) finding {
 		}
 	}
 	return some(webhookOff, len(off), "Postroom disabled these webhook endpoints, so they get no events: "+
-		"%s. Fix the receiver, enable it with postroom webhook edit ID --on, and replay the missed events with postroom api replayEndpoint ID --since TIME --background.", first(off))
+		"%s. Fix the receiver, enable it with postroom webhook update ID --on, and replay the missed events with postroom api replayEndpoint ID --since TIME --background.", first(off))
 }
 
 // judgeWebhooks judges from the first to the last failed attempt: one event that an endpoint refused does not

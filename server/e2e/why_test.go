@@ -155,7 +155,7 @@ func TestDidNotArrive(t *testing.T) {
 			i.must(err)
 			i.submit("barred@example.net")
 			found := i.because("barred@example.net", "suppressed", api.ArrivedNo, "is suppressed")
-			hold(t, found, "postroom suppressions remove barred@example.net")
+			hold(t, found, "postroom suppressions delete barred@example.net")
 		}},
 		{"held", func(t *testing.T, i *inquiry) {
 			i.submit("held@example.net", as("locked"))

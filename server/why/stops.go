@@ -49,7 +49,7 @@ func (q *question) suppressed() (found []api.WhyFinding) {
 			what, whom, scope, meant(s.Reason), quoted(s.Response))
 		f.QueueID, f.Account = s.MessageID, s.Account
 		f.Do = append(f.Do, q.step("Remove the suppression", "/suppressions?q="+query(subject),
-			"suppressions remove", append([]string{subject}, flags...)...))
+			"suppressions delete", append([]string{subject}, flags...)...))
 		found = append(found, f)
 	}
 	slices.SortStableFunc(found, func(a, b api.WhyFinding) int { return cmp.Compare(a.Kind, b.Kind) })

@@ -76,7 +76,7 @@ func TestAFormSurvivesThatRedisIsAway(t *testing.T) {
 	v.refusals.Store(true)
 	redis.Stop()
 	v.click("#save")
-	v.sees("Redis is missing")
+	v.sees("Redis doesn’t answer")
 	redis.Cont()
 	v.click(`.failure a[href="/campaigns/new"]`)
 	v.sees("It is not saved yet")

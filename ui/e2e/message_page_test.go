@@ -46,7 +46,7 @@ func TestOperatorLooksAtWhatAMessageSays(t *testing.T) {
 	v.open(path)
 	v.do(chromedp.SendKeys(chromedp.CSS("#token"), a.Token()))
 	v.click(".login button")
-	v.sees("Your order", "Scripts and links do not work here.")
+	v.sees("Your order", "Scripts and links don’t work here.")
 
 	v.click(`#content nav a[href$="view=text#content"]`)
 	v.sees("Thank you, Ada")

@@ -81,7 +81,7 @@ func TestListsByKeyboard(t *testing.T) {
 
 	v.do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`), chromedp.KeyEvent("?"))
 	v.comes(`document.getElementById("keys").open`)
-	v.sees("next row, row before")
+	v.sees("next row, previous row")
 	v.do(chromedp.KeyEvent("?"), chromedp.KeyEvent("j"))
 	v.comes(subject + ` === "the first one"`)
 	v.do(chromedp.KeyEvent("\r"))

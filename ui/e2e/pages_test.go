@@ -92,7 +92,7 @@ func TestOperatorAtThePages(t *testing.T) {
 	}
 	v.sees("came in meanwhile", "paused") // without a reload
 	v.click("#resume")
-	v.sees("Sending goes on.")
+	v.sees("Sending resumed.")
 	relay.Wait(1)
 	v.open("/messages/" + held.QueueID)
 	v.sees("This message was sent")

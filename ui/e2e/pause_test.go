@@ -229,7 +229,7 @@ func (p *pauser) sees(what string, want pauses) {
 	page := p.ask(http.MethodGet, "/outbox")
 	sending := strings.Contains(page, "Sending is paused")
 	all["page"] = pauses{sending || strings.Contains(page, "Transactional lane is paused"),
-		sending || strings.Contains(page, "Bulk lane is paused")}
+		sending || strings.Contains(page, "Bulk sending is paused")}
 	paused := p.onBoard()
 	all["dashboard"] = pauses{slices.Contains(paused, "submit"), slices.Contains(paused, "bulk")}
 	if n := len(paused) % p.partitions; n != 0 {

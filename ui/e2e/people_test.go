@@ -71,7 +71,7 @@ func TestAPersonAtThePages(t *testing.T) {
 	v.click("#me")
 	enter(`form[action="/me/totp"] input`, password)
 	v.click("#enrol")
-	v.sees("Read this with your app")
+	v.sees("Scan this with your app")
 	secret := regexp.MustCompile(`[A-Z2-7]{32}`).FindString(v.text())
 	code := func(later time.Duration) string {
 		t.Helper()

@@ -78,7 +78,7 @@ function localizeFields() {
 // something to read: they stay open when the box changes.
 function busy(box) {
   const selection = document.getSelection();
-  return box.querySelector("details[open]:not([data-keep])") || box.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button") ||
+  return box.querySelector("details[open]:not([data-keep]), input:checked") || box.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button") ||
     selection && !selection.isCollapsed && box.contains(selection.anchorNode);
 }
 
