@@ -30,7 +30,7 @@ type campaignFormView struct {
 // campaignForm returns the form of a campaign; id is empty for a new one.
 func campaignForm(id string, f url.Values, c campaignChoices) form {
 	shown := form{Action: "/campaigns", Back: "/campaigns", Save: "Save campaign",
-		Twins:  "POST /v1/campaigns · postroom campaign create",
+		Twins:  "POST /v1/campaigns · postroom campaign add",
 		Groups: []formGroup{audienceFields(id, f, c)}}
 	if id != "" {
 		at := campaignPath(id)
