@@ -79,7 +79,7 @@ const (
 type DocumentQuery struct {
 	Account string // only this account; over HTTP use the token, or account: in Q
 
-	Q        string       `query:"q" maxLength:"4096" doc:"The query, at most 1,000 characters: words, \"phrases\", -not, OR, prefix*, and fields, see docs/search.md. Empty: everything"`
+	Q        string       `query:"q" maxLength:"4096" doc:"The query, at most 1,000 characters: words, \"phrases\", -not, OR, prefix*, and fields, see docs/missing-mail.md. Empty: everything"`
 	Page     int          `query:"page" minimum:"0" doc:"Page, from 0. Pages end at 10,000 messages; use cursor for more"`
 	PageSize int          `query:"pageSize" minimum:"1" maximum:"500" doc:"Messages a page; 20 when absent"`
 	Sort     DocumentSort `query:"sort" enum:"newest,relevance" doc:"newest when absent; relevance: the best first"`

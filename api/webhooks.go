@@ -202,7 +202,7 @@ type MessageDeliveries struct {
 type DeliveryQuery struct {
 	Page     int    `query:"page" minimum:"0" doc:"Page, from 0"`
 	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
-	Q        string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that match this query: words, to:, subject:, status:… see docs/search.md"`
+	Q        string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that match this query: words, to:, subject:, status:… see docs/missing-mail.md"`
 	Status   string `query:"status" enum:"pending,delivered,failed,skipped" doc:"Only deliveries in this state"`
 	Event    string `query:"event" maxLength:"64" doc:"Only deliveries of events of this type, such as messageSent"`
 }
