@@ -79,7 +79,7 @@ const (
 type DocumentQuery struct {
 	Account string // only this account; over HTTP use the token, or account: in Q
 
-	Q        string       `query:"q" maxLength:"4096" doc:"Query of at most 1,000 characters: words, \"phrases\", -not, OR, prefix* and fields. See Search in the documentation. Empty matches everything"`
+	Q        string       `query:"q" maxLength:"4096" doc:"Query of at most 1,000 characters: words, \"phrases\", -not, OR, prefix* and fields. See docs/missing-mail.md. Empty matches everything"`
 	Page     int          `query:"page" minimum:"0" doc:"Page number, starting at 0. For more than 10,000 messages use cursor"`
 	PageSize int          `query:"pageSize" minimum:"1" maximum:"500" doc:"Messages per page. Defaults to 20"`
 	Sort     DocumentSort `query:"sort" enum:"newest,relevance" doc:"Order. Defaults to newest. relevance lists the best matches first"`

@@ -202,7 +202,7 @@ type MessageDeliveries struct {
 type DeliveryQuery struct {
 	Page     int    `query:"page" minimum:"0" doc:"Page number, starting at 0"`
 	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows per page. Defaults to 20"`
-	Q        string `query:"q" maxLength:"4096" doc:"Filter by messages that match this query: words, to:, subject:, status:… See Search in the documentation"`
+	Q        string `query:"q" maxLength:"4096" doc:"Filter by messages that match this query: words, to:, subject:, status:… See docs/missing-mail.md"`
 	Status   string `query:"status" enum:"pending,delivered,failed,skipped" doc:"Filter by state"`
 	Event    string `query:"event" maxLength:"64" doc:"Filter by event type, such as messageSent"`
 }
