@@ -20,7 +20,7 @@
 //     bounce.
 //   - Text from outside is made printable and cut before it is in a Report.
 //
-// It never decides whether a mail is genuine: anyone can write a bounce. Before it acts on a Report, the
+// It never decides whether an email is genuine: anyone can write a bounce. Before it acts on a Report, the
 // caller must find a valid token (package signedtoken) in it, or the Message-ID of a message that was sent to
 // that recipient.
 //
