@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/internal/testkit"
 )
 
-// TestADomainIsVerifiedByTheRecordOfItsAccount covers the DNS record: it is the account's, and nobody else's.
+// TestADomainIsVerifiedByTheRecordOfItsAccount covers the DNS record: it is the account's, and no one else's.
 func TestADomainIsVerifiedByTheRecordOfItsAccount(t *testing.T) {
 	b := setup(t, nil)
 	zone := map[string][]string{}

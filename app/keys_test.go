@@ -533,7 +533,7 @@ func checkKeys(t *testing.T, rdb redis.UniversalClient, rows []documented) {
 			t.Fatal(err)
 		}
 		if kind == "none" || left == -2 {
-			continue // it was deleted meanwhile
+			continue // it was deleted in the meantime
 		}
 		if kind != row.kind {
 			t.Errorf("%s is a %s; docs/redis-keys.md says %s", key, kind, row.kind)

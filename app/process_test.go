@@ -61,7 +61,7 @@ func take(t *testing.T, relay *testsmtp.Server, db *redisdb.DB) tally {
 	return c
 }
 
-// check checks the guarantees: everybody gets the mail, nobody gets it twice unless in doubt, and everybody
+// check checks the guarantees: everybody gets the mail, no one gets it twice unless in doubt, and everybody
 // has one terminal event.
 func (c tally) check(t *testing.T, accepted []string) {
 	t.Helper()

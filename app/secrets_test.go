@@ -295,7 +295,7 @@ func dump(t *testing.T, url string) string {
 	for keys.Next(t.Context()) {
 		value, err := rdb.Dump(t.Context(), keys.Val()).Bytes()
 		if err != nil {
-			continue // it was deleted meanwhile
+			continue // it was deleted in the meantime
 		}
 		all.WriteString(keys.Val() + "\n")
 		all.Write(append(value, '\n'))

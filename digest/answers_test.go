@@ -24,7 +24,7 @@ func wrongKeys(err error) (keys []string) {
 	return keys
 }
 
-// kindIn returns what a mail calls the category of its first line.
+// kindIn returns what an email calls the category of its first line.
 func kindIn(t *testing.T, m api.SubmitRequest) string {
 	t.Helper()
 	var params struct {

@@ -142,7 +142,7 @@ func TestTheLastAttemptIsCutOffAfterItsMail(t *testing.T) {
 
 // TestASubmitThatComesLate: a worker stalls before its last submit reaches the outbox, for longer than its
 // lease. Its run fails meanwhile, and its events return. The submit is refused when it comes, so that each
-// event is in one mail; also if the run was run again, when its events stay with it.
+// event is in one email; also if the run was run again, when its events stay with it.
 func TestASubmitThatComesLate(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []bool{false, true} {

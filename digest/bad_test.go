@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-// TestTwoRecipientsWithOneAddress have a mail each. Who leaves by that address leaves for both.
+// TestTwoRecipientsWithOneAddress have an email each. Who leaves by that address leaves for both.
 func TestTwoRecipientsWithOneAddress(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -115,7 +115,7 @@ func TestAHundredChangesInAMinute(t *testing.T) {
 			seen[entity]++
 		}
 	}
-	rest := 0 // events beyond digest.cap, which mails count
+	rest := 0 // events beyond digest.cap, which emails count
 	for _, m := range b.mails.all() {
 		rest += saidIn(t, m).Rest.Events
 	}

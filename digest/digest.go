@@ -45,8 +45,8 @@ type Parts struct {
 // Options are the settings. The zero value of a field means its default, unless it says something else.
 type Options struct {
 	Workers     int           // runs that this process works on together; 0 if it works on none
-	Cap         int           // lines of a mail; defaults to 50
-	CapCategory int           // lines of a category in a mail of several; defaults to 10
+	Cap         int           // lines of an email; defaults to 50
+	CapCategory int           // lines of a category in an email of several; defaults to 10
 	Keep        int           // events that are kept individually for a recipient's category; defaults to 1,000
 	Retention   time.Duration // how long waiting events, and runs, are kept; defaults to 90 days
 	Stagger     time.Duration // mail of recipients is spread over this time; 0 if not at all

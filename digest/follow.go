@@ -71,7 +71,7 @@ func (w *worker) apply(ctx context.Context, entries []redisdb.Entry) error {
 	return w.end(ctx, ends)
 }
 
-// about is the data of an event about a mail.
+// about is the data of an event about an email.
 type about struct {
 	event.Learned
 	event.Failure

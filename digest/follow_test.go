@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// tell puts an event of the outbox about a mail into the stream.
+// tell puts an event of the outbox about an email into the stream.
 func (b *bench) tell(t testing.TB, kind event.Type, mail int, more map[string]any) {
 	t.Helper()
 	data := map[string]any{"queueId": "mail-" + string(rune('0'+mail)), "metadata": b.mails.all()[mail].Metadata}

@@ -173,7 +173,7 @@ func (w *wanted) look(now time.Time, category string) {
 }
 
 // work is a worker that looks at a time. It returns the period of the mail that it makes and the lines of
-// that; "" if it makes none, as nothing is due, or quiet hours began meanwhile.
+// that; "" if it makes none, as nothing is due, or quiet hours began in the meantime.
 func (w *wanted) work(now time.Time) (period string, lines map[string]*line) {
 	if len(w.waiting) == 0 || w.due.After(now) {
 		return "", nil
@@ -229,7 +229,7 @@ type heldout struct {
 	putOff  int // mails that waited for the end of quiet hours which began before the worker came
 }
 
-// line is a line of a mail.
+// line is a line of an email.
 type line struct {
 	Events int
 	Actors map[string]bool
@@ -331,7 +331,7 @@ func liked(category string) string {
 	return "others"
 }
 
-// next returns when the next mail is due; zero if none is.
+// next returns when the next email is due; zero if none is.
 func (h *heldout) next() (next time.Time) {
 	for _, one := range h.readers {
 		for _, w := range one {
@@ -386,7 +386,7 @@ func (h *heldout) mailed(t testing.TB) map[string]map[string]string {
 	return all
 }
 
-// TestADayOfEventsIsCountedTwice adds a day of events for readers all over the world, and compares the mails
+// TestADayOfEventsIsCountedTwice adds a day of events for readers all over the world, and compares the emails
 // with its own count. It compares periods, lines, and how many events and actors each has. Workers come up to
 // 20 minutes late.
 func TestADayOfEventsIsCountedTwice(t *testing.T) {
@@ -411,7 +411,7 @@ func TestADayOfEventsIsCountedTwice(t *testing.T) {
 	}
 }
 
-// countDay plays a day. It returns how many mails were deferred because quiet hours had begun.
+// countDay plays a day. It returns how many emails were deferred because quiet hours had begun.
 func countDay(t *testing.T, begin string, seed uint64) (putOff int) {
 	t.Helper()
 	h := &heldout{dice: rand.New(rand.NewPCG(seed, 0)), want: map[string]map[string]*line{},

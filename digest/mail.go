@@ -88,7 +88,7 @@ type made struct {
 	record  string
 }
 
-// mailOf makes a run's mail from the events it took. The same run makes the same mail.
+// mailOf makes a run's mail from the events it took. The same run makes the same email.
 func (b *base) mailOf(r *run, taken lists) (made, error) {
 	d, packed, err := r.says(taken)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *run) mailKey() string {
 // mostIDs bounds the ids of events that a run keeps.
 const mostIDs = 1000
 
-// digestOf returns what a mail of groups says, and what its run keeps of it.
+// digestOf returns what an email of groups says, and what its run keeps of it.
 func digestOf(all []*group, r *run) (mail.Digest, record) {
 	d := mail.Digest{Schedule: r.schedule, Period: r.period, FeedURL: r.manner.Feed}
 	kept := record{Groups: []api.DigestGroup{}}

@@ -85,7 +85,7 @@ type house struct {
 	given map[string]bool   // entities of events that were answered as waiting or immediate
 	tries []api.DigestEvent // with unknown result: they are sent again, under their keys
 	n     int
-	daily bool     // readers want all of a day in a mail, and are far from UTC
+	daily bool     // readers want all of a day in an email, and are far from UTC
 	odd   []string // what a reader must not see
 }
 
@@ -157,7 +157,7 @@ func (h *house) choose(t testing.TB, who string) {
 	_, _ = h.Patch(t.Context(), "", who, req)
 }
 
-// send gives an event, or one again whose answer was lost; for nobody only the latter.
+// send gives an event, or one again whose answer was lost; for no one only the latter.
 func (h *house) send(t testing.TB, who string) {
 	if who != "" && (len(h.tries) == 0 || h.dice.IntN(2) == 0) {
 		h.n++
@@ -231,7 +231,7 @@ func (h *house) judgeEvents(t testing.TB) {
 	}
 }
 
-// judgeRuns looks for two mails for one period, and for runs that never ended.
+// judgeRuns looks for two emails for one period, and for runs that never ended.
 func (h *house) judgeRuns(t testing.TB, who string) {
 	t.Helper()
 	byRun := map[string]api.SubmitRequest{}
@@ -286,7 +286,7 @@ func askedDay(t testing.TB, r api.DigestRun, tz string) string {
 // TestEachEventIsMailedOnceWhateverIsLost plays random histories on the real scripts. Replies of Redis are
 // lost, submits fail before and after the outbox has the message, workers stop between any two steps, two
 // processes with different clocks work on the same, time passes, and readers change their minds. Each event
-// is in one mail, and a day has one mail for each schedule and category.
+// is in one email, and a day has one email for each schedule and category.
 func TestEachEventIsMailedOnceWhateverIsLost(t *testing.T) {
 	t.Parallel()
 	const histories = 12

@@ -111,7 +111,7 @@ func TestPeopleAreCountedAgainAfterTheirEventsWereRemoved(t *testing.T) {
 	}
 }
 
-// TestPeopleOfAFailedRunAreCountedOnce: they come back into the next mail, together with new events.
+// TestPeopleOfAFailedRunAreCountedOnce: they come back into the next email, together with new events.
 func TestPeopleOfAFailedRunAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []int{1, 4, 1000} {

@@ -62,7 +62,7 @@ func (o Options) wasPutOff(r *recipient, at time.Time) bool {
 	return !at.After(r.paused) || r.quiet.In(at.Add(-o.stagger(r.readerKey)-time.Millisecond), r.zone)
 }
 
-// period is one mail of a schedule.
+// period is one email of a schedule.
 type period struct {
 	id  string
 	due time.Time

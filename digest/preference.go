@@ -21,7 +21,7 @@ const (
 // Schedules that no preference makes.
 const (
 	urgentSchedule  = "urgent"  // events of priority urgent, immediately
-	nowSchedule     = "now"     // somebody asked for a mail now
+	nowSchedule     = "now"     // somebody asked for an email now
 	addressSchedule = "address" // events of a recipient without an address, which are given up
 	recheck         = "recheck" // events that returned, to be planned
 )

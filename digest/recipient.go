@@ -150,7 +150,7 @@ func (o Options) wish(r *recipient, category string, kinds map[string]*api.Diges
 	return w, true
 }
 
-// dueFirst returns when the first mail of a schedule is due for an event of a category that comes now.
+// dueFirst returns when the first email of a schedule is due for an event of a category that comes now.
 func (o Options) dueFirst(r *recipient, w wish, category string, now time.Time) (time.Time, bool) {
 	if w.schedule == urgentSchedule {
 		if r.paused.After(now) {

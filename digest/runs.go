@@ -197,7 +197,7 @@ func (r *Recipients) Send(ctx context.Context, bound string, q api.DigestAccount
 	return answer, fault.New(fault.Unavailable, "Busy", "Recipient %q keeps changing. Try again", id)
 }
 
-// Preview returns what would be sent now, and when the next mail is due. It changes nothing.
+// Preview returns what would be sent now, and when the next email is due. It changes nothing.
 func (r *Recipients) Preview(ctx context.Context, bound string, q api.DigestAccount, id string) (
 	preview api.DigestPreview, _ error) {
 	one, err := r.find(ctx, bound, q.Account, id)
@@ -228,7 +228,7 @@ func (r *Recipients) Preview(ctx context.Context, bound string, q api.DigestAcco
 	return r.previewOf(ctx, readRun("preview", fields), all, preview)
 }
 
-// dueNext returns when a recipient's next mail is due, or nil if nothing waits.
+// dueNext returns when a recipient's next email is due, or nil if nothing waits.
 func (b *base) dueNext(ctx context.Context, one *recipient) (*time.Time, error) {
 	kinds, err := b.kinds.of(ctx, one.account)
 	if err != nil {

@@ -93,7 +93,7 @@ func TestKeysOfDaysSideBySide(t *testing.T) {
 				break
 			}
 			key := fmt.Sprint("k", day-ago)
-			if ago == 3 { // a key of that day that nobody has asked for since
+			if ago == 3 { // a key of that day that no one has asked for since
 				key += " long ago"
 				b.Advance(-3 * 24 * time.Hour)
 				status(key)

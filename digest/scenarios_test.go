@@ -19,7 +19,7 @@ import (
 // The scenarios are errors that are reported for digests of other programs. Each describes theirs by its
 // documents, its source or its reports, and shows ours.
 
-// said returns the entities of each mail, in order.
+// said returns the entities of each email, in order.
 func (b *bench) said(t testing.TB) (all [][]string) {
 	t.Helper()
 	for _, m := range b.mails.all() {
@@ -144,7 +144,7 @@ func TestSchedulerAwayForTwoHours(t *testing.T) {
 	b := setup(t)
 	b.add(t, about("ann", "1", "Bo"))
 	b.Set(time.Date(2030, 1, 2, 10, 0, 0, 0, time.UTC))
-	b.add(t, about("ann", "2", "Bo")) // events are added meanwhile
+	b.add(t, about("ann", "2", "Bo")) // events are added in the meantime
 	b.settle(t)
 	setupOn(t, b).settle(t)
 	runs := b.runs(t, "ann")
@@ -218,8 +218,8 @@ func TestAWeeklyDigestThatFails(t *testing.T) {
 }
 
 // TestOldEventsAreNotMailedAgain: if a digest asks for the last day's events, a queue that was stuck and then
-// runs every waiting job sends the same things several times. Ours sends each event once, in one mail for all
-// that was missed.
+// runs every waiting job sends the same things several times. Ours sends each event once, in one email for
+// all that was missed.
 func TestOldEventsAreNotMailedAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

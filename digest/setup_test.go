@@ -208,7 +208,7 @@ func (b *bench) settle(t testing.TB) {
 	}
 }
 
-// saidIn returns the digest of a mail.
+// saidIn returns the digest of an email.
 func saidIn(t testing.TB, m api.SubmitRequest) (d struct {
 	Total  int
 	Groups []api.DigestGroup

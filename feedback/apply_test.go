@@ -416,7 +416,7 @@ func TestProofsOfOneAccountSayNothingOfAnother(t *testing.T) {
 	}
 }
 
-// An account sends mail through the provider that it shares with shop. The mail has the metadata of a mail
+// An account sends mail through the provider that it shares with shop. The mail has the metadata of an email
 // that it got from shop. What the provider reports about it is about the account's own mail.
 func TestForgedMetadata(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 const ofBounces = "bounce"
 
 // entryOf returns the entry of a fact about one recipient. A fact is known by its message, recipient and
-// content. So a mail that comes twice, or another that says the same, changes nothing.
+// content. So an email that comes twice, or another that says the same, changes nothing.
 func (c claimed) entryOf(report bounce.Report, t statement, now time.Time) entry {
 	e := entry{Received: now, Proven: !c.Known, Fact: outbox.Fact{
 		Account: c.Account, MessageID: c.id, Recipient: t.to, Index: -1, At: now,
@@ -52,7 +52,7 @@ func (c claimed) complaint(e *entry, f *bounce.Feedback) {
 	}
 }
 
-// hearsay reduces a fact to what a mail alone proves. own: the mail has a token that only the recipient of
+// hearsay reduces a fact to what an email alone proves. own: the mail has a token that only the recipient of
 // the fact got. Otherwise each recipient of the message may have written it, and it has no effect.
 func (e *entry) hearsay(own bool) {
 	switch {

@@ -51,7 +51,7 @@ func NewBounces(f *Feedback, o BounceOptions) *Bounces {
 	return b
 }
 
-// Proof is the proof that a mail that came back is about a message of ours.
+// Proof is the proof that an email that came back is about a message of ours.
 type Proof string
 
 const (

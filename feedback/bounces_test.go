@@ -535,7 +535,7 @@ func TestReturned(t *testing.T) {
 			if row.id != "" {
 				to = p.returnPath(row.id, row.to)
 			}
-			for range 2 { // a mail that comes twice says nothing more
+			for range 2 { // an email that comes twice says nothing more
 				_, out, err := p.Receive(t.Context(), strings.NewReader(row.mail), to)
 				if err != nil {
 					t.Fatal(err)

@@ -21,7 +21,7 @@ const (
 	effectComplaint   effect = "complaint"   // the recipient called it spam
 	effectUnsubscribe effect = "unsubscribe" // the recipient unsubscribed
 
-	// What a mail alone says. [Feedback.weigh] makes one of the others of it.
+	// What an email alone says. [Feedback.weigh] makes one of the others of it.
 	effectSaidDead effect = "said-dead" // that the address is dead
 	effectSaidSpam effect = "said-spam" // that the recipient called it spam
 	effectObjects  effect = "objects"   // the recipient called it spam, if one email can prove that

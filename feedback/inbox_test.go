@@ -119,7 +119,7 @@ func TestOwnUnsubscribeIsOnlyTold(t *testing.T) {
 	}
 }
 
-// With bounces kept to the account that met them, one whose account is forgotten holds for nobody, rather
+// With bounces kept to the account that met them, one whose account is forgotten holds for no one, rather
 // than for everybody.
 func TestBouncesKeptToTheirAccount(t *testing.T) {
 	b := setup(t)

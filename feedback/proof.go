@@ -27,7 +27,7 @@ type claimed struct {
 // others have them too.
 func (c claimed) speaksFor(to string) bool { return !c.stored && c.token.To(folded(to)) }
 
-// judge returns the facts that a mail proves, as entries for the inbox.
+// judge returns the facts that an email proves, as entries for the inbox.
 func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome,
 	[]entry, error) {
 	if !matters(report) {
@@ -55,7 +55,7 @@ func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo st
 	return out, entries, nil
 }
 
-// matters reports whether a mail has relevant facts. A receiver's report on authentication has none.
+// matters reports whether an email has relevant facts. A receiver's report on authentication has none.
 func matters(report bounce.Report) bool {
 	switch report.Kind {
 	case bounce.Bounced, bounce.Delayed, bounce.Delivered:
@@ -118,7 +118,7 @@ func (b *Bounces) byMessageID(ctx context.Context, messageID string) (id, proof 
 	return id, proof, nil
 }
 
-// addressesIn returns the addresses of a mail that may be the recipient of the message.
+// addressesIn returns the addresses of an email that may be the recipient of the message.
 func addressesIn(report bounce.Report) []string {
 	all := slices.Clone(report.Original.To)
 	for _, said := range report.Recipients {
@@ -148,7 +148,7 @@ func sameMessageID(a, b string) bool {
 	return strings.EqualFold(strings.Trim(a, "<> "), strings.Trim(b, "<> "))
 }
 
-// statement is the statement of a mail about one recipient of the message.
+// statement is the statement of an email about one recipient of the message.
 type statement struct {
 	to        string // as the message spells it
 	said      bounce.Recipient

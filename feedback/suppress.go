@@ -114,7 +114,7 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 		}
 		e = f.Suppression.WithDefaults(e)
 	}
-	// not an address that mail can be sent to: nothing to suppress
+	// not an address that email can be sent to: nothing to suppress
 	if _, wrong := e.Normal("", now); len(wrong) > 0 {
 		f.log.Debug("report ignored: its address can't be suppressed", "source", it.source(), "message_id",
 			it.MessageID, "field", wrong[0].Key)

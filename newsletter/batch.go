@@ -22,7 +22,7 @@ import (
 
 const (
 	idleFor    = 250 * time.Millisecond // how long a worker waits before it looks for work again
-	busyPause  = 20 * time.Millisecond  // before a mail asks again for a connection
+	busyPause  = 20 * time.Millisecond  // before an email asks again for a connection
 	busyFor    = 5 * time.Second        // how long it asks; then its batch is given back
 	relayPause = 5 * time.Second        // for a scan whose relay accepts no mail
 	mostWhy    = 300                    // bytes of a reply that are kept
@@ -210,7 +210,7 @@ func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, 
 	return false, ""
 }
 
-// waits waits until a mail may be tried again that needs a connection or a place in a limit, and reports
+// waits waits until an email may be tried again that needs a connection or a place in a limit, and reports
 // whether that is soon.
 func (b *batch) waits(ctx context.Context, m *marks, got outbox.Sending, tried time.Time) bool {
 	now := b.c.opts.Now()
@@ -296,7 +296,7 @@ func (c *Campaigns) enqueue(ctx context.Context, s *scan, chunk, offset int, a o
 	}
 }
 
-// unsent stops the batch after a mail that could not be sent for a reason that is not its own.
+// unsent stops the batch after an email that could not be sent for a reason that is not its own.
 func (b *batch) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 	b.stopped.Store(true)
 	if ctx.Err() != nil || m.stopped {
@@ -381,7 +381,7 @@ func domainOf(address string) string {
 
 func cut(text string) string { return text[:min(len(text), mostWhy)] }
 
-// marks sets the mark of one mail.
+// marks sets the mark of one email.
 type marks struct {
 	b       *batch
 	ordinal uint32

@@ -107,7 +107,7 @@ func (m mail) filled(p audience.Person) (map[string]any, error) {
 	return all, nil
 }
 
-// standIn is the person that mail is filled for if there is none.
+// standIn is the person that email is filled for if there is none.
 var standIn = audience.Person{ID: "s0", Email: "reader@example.com", Name: "Reader"}
 
 // sample returns the person for a preview: the named one, else the first of the lists, else a stand-in.

@@ -132,7 +132,7 @@ func (f *Facts) goesOut(p *recipient, fact *outbox.Fact) bool {
 		fact.Type == event.ListSubscribe
 }
 
-// learn records a fact about a mail of a campaign. Repeated, it changes nothing but the totals of hits.
+// learn records a fact about an email of a campaign. Repeated, it changes nothing but the totals of hits.
 func (c *Campaigns) learn(ctx context.Context, p *recipient, fact outbox.Fact) error {
 	counters, err := c.countersOf(ctx, p, fact)
 	if err != nil {

@@ -45,7 +45,7 @@ type try struct {
 	doubtful bool   // the product may not know that
 }
 
-// copies counts the mails that the relay took.
+// copies counts the emails that the relay took.
 func (l *letter) copies() (n int) {
 	for _, t := range l.tries {
 		if t.took {

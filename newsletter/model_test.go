@@ -123,7 +123,7 @@ type person struct {
 	stopped bool // the person was barred at some time, or may have been
 	erasing bool // the person will be erased
 	erased  bool
-	touched int // when the person was last changed, or a mail of an earlier run was
+	touched int // when the person was last changed, or an email of an earlier run was
 }
 
 // account is the account of the campaign, news its list, and spring its id.

@@ -255,7 +255,7 @@ func (c *Campaigns) showQuota(ctx context.Context, one *campaign, s *scan) error
 // may change before it is written again.
 const waitShown = 3 * time.Second
 
-// goes notes that a mail was tried, so that the run does not wait.
+// goes notes that an email was tried, so that the run does not wait.
 func (s *scan) goes(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

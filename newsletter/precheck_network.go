@@ -29,7 +29,7 @@ const (
 	askAtOnce = 5
 )
 
-// ask asks the DNS about the sender of a mail, and the links of its content whether they answer.
+// ask asks the DNS about the sender of an email, and the links of its content whether they answer.
 func (e *precheck) ask(ctx context.Context, mailing *outbox.Mailing, m *sample, content api.Campaign,
 	people []audience.Person) error {
 	if e.campaigns.DNS != nil {

@@ -138,7 +138,7 @@ func (c *Campaigns) readSets(ctx context.Context, s *scan, chunk int) error {
 	return nil
 }
 
-// got reports whether a person got a mail of a run, or may have.
+// got reports whether a person got an email of a run, or may have.
 func (s *scan) got(run sendlog.Run, offset int) bool {
 	states := s.sets[run]
 	if offset >= len(states) {

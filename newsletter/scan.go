@@ -40,7 +40,7 @@ type scan struct {
 	until        time.Time     // it pauses until then
 	lifts        time.Time     // when the reason for the pause ends, which may be later
 	why          string        // as text
-	went         time.Time     // when a mail was last tried
+	went         time.Time     // when an email was last tried
 	quota        *string       // which quota has no room; empty if all have, nil if not asked lately
 	paid         int           // mails that its rate allows now
 	ahead        []time.Time   // when it allows more: each time a turn's

@@ -69,9 +69,9 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	}, d.policy(c, account))
 }
 
-// prepare applies the rules that a mail must keep to, and writes it. It returns the account that sends it and
-// the recipients that are suppressed, or the decision to be taken instead of an attempt. A campaign keeps to
-// the rules about people and quotas for a batch together, so that its mail costs no round trips here.
+// prepare applies the rules that an email must keep to, and writes it. It returns the account that sends it
+// and the recipients that are suppressed, or the decision to be taken instead of an attempt. A campaign keeps
+// to the rules about people and quotas for a batch together, so that its mail costs no round trips here.
 func (d *Delivery) prepare(ctx context.Context, c *claim, started time.Time) (account accounts.Sender,
 	stopped map[int]*suppression.Entry, instead *decision) {
 	p := d.policy(c, account)

@@ -209,7 +209,7 @@ func whatCame(b *bundle, r row) string {
 	return words
 }
 
-// came1 is whatCame for a mail without a record.
+// came1 is whatCame for an email without a record.
 func came1(b *bundle, s Sending) string {
 	words := []string{"sent", "refused", "put off", "in doubt", "unsent"}[s.Fate]
 	for _, one := range []struct {

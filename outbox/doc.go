@@ -15,7 +15,7 @@
 //
 // Mail has two paths. A message (intake*, then delivery*) has a record from the submit to its end. The mail
 // of a campaign (mailing*) has none: package newsletter asks for one attempt for each person, and its send
-// log has the result. A mail that is deferred becomes a message.
+// log has the result. An email that is deferred becomes a message.
 //
 // The message record in Redis is the truth. A task in the queue only wakes a message: it has the message's
 // id. Handling a task twice, early, late or never does no harm. Each change of a record is one Lua script

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 )
 
-// TestControlHeadersInTheFieldHeaders: they mean what they mean in raw mail, and no reader gets one.
+// TestControlHeadersInTheFieldHeaders: they mean what they mean in raw email, and no reader gets one.
 func TestControlHeadersInTheFieldHeaders(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxAhead: 10 * 8760 * time.Hour})

@@ -177,7 +177,7 @@ func (m *Mailing) Enqueue(ctx context.Context, a Addressee, due time.Time, had l
 	if err := s.intake.encode(one); err != nil {
 		return err
 	}
-	one.unlook() // they were asked for this mail, and are again before the next attempt
+	one.unlook() // they were asked for this email, and are again before the next attempt
 	s.intake.enter(ctx, []*newMessage{one})
 	return one.result.Err
 }

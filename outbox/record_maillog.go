@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// maillog writes the lines that an operator searches for when a mail is missing. Each has the message's id.
+// maillog writes the lines that an operator searches for when an email is missing. Each has the message's id.
 // Addresses are masked unless the log is at debug.
 type maillog struct{ log *slog.Logger }
 

@@ -99,8 +99,8 @@ func unopened(err error, name string) error {
 	return err
 }
 
-// hidden returns a hash of something in a mail as it is stored. If contents are sealed, a key of the instance
-// is in it: otherwise who reads Redis could try what the mail may say.
+// hidden returns a hash of something in an email as it is stored. If contents are sealed, a key of the
+// instance is in it: otherwise who reads Redis could try what the mail may say.
 func (s sealer) hidden(hash string) string {
 	if !s.sealing {
 		return hash

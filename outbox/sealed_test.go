@@ -125,7 +125,7 @@ func TestSealedAndUnsealedMailTogether(t *testing.T) {
 	}
 }
 
-// TestHashesOfSealedMailNeedTheSecret: who reads Redis can't try what a mail may say.
+// TestHashesOfSealedMailNeedTheSecret: who reads Redis can't try what an email may say.
 func TestHashesOfSealedMailNeedTheSecret(t *testing.T) {
 	t.Parallel()
 	names := map[bool]string{}
@@ -240,7 +240,7 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 	}
 
 	b.under(t, true, "b", "a")
-	body, _ := b.Delivery.body(b.store.partition(ids[2]), ids[2], "", len(want[ids[2]])) // sent meanwhile
+	body, _ := b.Delivery.body(b.store.partition(ids[2]), ids[2], "", len(want[ids[2]])) // sent in the meantime
 	sending, err := body.Open(t.Context())
 	must(t, err)
 	begun := make([]byte, 200<<10)

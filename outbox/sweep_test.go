@@ -193,7 +193,7 @@ func TestStoppedWorkerCannotFinish(t *testing.T) {
 	}
 }
 
-// TestAnswerOutlivesLease: the result of a worker whose lease ended is recorded if nobody else began.
+// TestAnswerOutlivesLease: the result of a worker whose lease ended is recorded if no one else began.
 func TestAnswerOutlivesLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -133,7 +133,7 @@ func (a archiveRoutes) mail(c echo.Context) error {
 	return a.send(c, mail.List, echo.MIMETextHTMLCharsetUTF8, []byte(titled(mail.HTML, mail.Title)))
 }
 
-// titled returns the html of a mail with a title, which browsers and search engines show, if it has none.
+// titled returns the html of an email with a title, which browsers and search engines show, if it has none.
 func titled(page, title string) string {
 	z := nethtml.NewTokenizer(strings.NewReader(page))
 	at, into := 0, 0

@@ -302,7 +302,7 @@ func (w *world) codeOf(t *testing.T, person string) string {
 	return code
 }
 
-// accountOf returns the first account that a person is bound to, or one that nobody has.
+// accountOf returns the first account that a person is bound to, or one that no one has.
 func (w *world) accountOf(t *testing.T, person string) string {
 	t.Helper()
 	if p, err := w.parts.People.Get(t.Context(), person); err == nil && len(p.Accounts) > 0 {
@@ -324,7 +324,7 @@ func (w *world) click(t *testing.T) string {
 
 // welcome returns the status of a route for callers that it admits.
 func welcome(r route) int {
-	switch { // without the token of a mail
+	switch { // without the token of an email
 	case r.path == "/unsubscribe" && r.method == http.MethodPost, r.path == "/preferences" &&
 		r.method == http.MethodPost, r.path == "/sender" && r.method == http.MethodPost,
 		r.path == "/subscribers": // without a list

@@ -19,8 +19,8 @@ import (
 // the field Body. If Body is a pointer, a request may have no body. Each route has one.
 type inputType struct {
 	params   []param
-	body     shape // nil if there is no body, or it is a mail
-	mail     bool  // the body is a mail
+	body     shape // nil if there is no body, or it is an email
+	mail     bool  // the body is an email
 	optional bool  // a request may have no body
 	index    []int // of Body
 	queries  []string

@@ -17,7 +17,7 @@ import (
 // returnedBody is the size limit of a mail that came back. It may contain a large message, which is not read.
 const returnedBody = 50 << 20
 
-// mailBody is a body that is a mail, not JSON.
+// mailBody is a body that is an email, not JSON.
 type mailBody []byte
 
 type returnMailInput struct {

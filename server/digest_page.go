@@ -251,7 +251,7 @@ func (p publicVisit) customWords(of api.DigestPreference) string {
 	return strings.Join(times, ", ")
 }
 
-// nextWords says when the next mail of a category can come.
+// nextWords says when the next email of a category can come.
 func (p publicVisit) nextWords(r digest.Reader, c digest.Choice) string {
 	switch {
 	case c.Next.IsZero():

@@ -198,7 +198,7 @@ func TestTooManyEntriesAreNotRead(t *testing.T) {
 	w.parts.isEmpty(t)
 }
 
-// stalled is a body that stops coming without having ended, until nobody waits for it any more.
+// stalled is a body that stops coming without having ended, until no one waits for it any more.
 type stalled struct {
 	text   io.Reader
 	once   sync.Once

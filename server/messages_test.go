@@ -148,7 +148,7 @@ func TestAMessageIsTakenApart(t *testing.T) {
 	}
 }
 
-// TestContentOfASentMessage can be read by those who could read it before, and by nobody else.
+// TestContentOfASentMessage can be read by those who could read it before, and by no one else.
 func TestContentOfASentMessage(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

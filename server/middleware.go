@@ -65,7 +65,7 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secretQueries are parameters that grant access: a token of the API, a token of a link in a mail, and the
+// secretQueries are parameters that grant access: a token of the API, a token of a link in an email, and the
 // secret of a provider's webhook.
 var secretQueries = [...]string{"access_token", "t", "token"}
 

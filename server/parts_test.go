@@ -313,7 +313,7 @@ func (p *parts) deliver(t *testing.T, id, reply string) {
 func (p *parts) sent(t *testing.T, account string) string { return p.delivered(t, account, "250 OK") }
 func (p *parts) dead(t *testing.T, account string) string { return p.delivered(t, account, "550 No") }
 
-// list makes a list of an account, unless there is one. Without double opt-in, nobody has to confirm.
+// list makes a list of an account, unless there is one. Without double opt-in, no one has to confirm.
 func (p *parts) list(t testing.TB, account, id string) {
 	t.Helper()
 	_, err := p.Audience.Lists.Create(t.Context(), "", api.List{ListID: id, Account: account, Name: "The " + id,
@@ -406,7 +406,7 @@ func (p *parts) digestRun(t *testing.T, state string) string {
 	return begun.Run
 }
 
-// leaveText is the text of a mail to a list: it shows how to leave.
+// leaveText is the text of an email to a list: it shows how to leave.
 const leaveText = "Hi {{subscriber.email}}, leave at {{rcpt.unsubscribeUrl}}"
 
 // endpointSecret is one that a webhook endpoint may have.

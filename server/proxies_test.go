@@ -186,7 +186,7 @@ func (h *hits) checkGuesses(t *testing.T, ask asking) {
 	}
 }
 
-// checkVisits opens a mail, follows its link and unsubscribes.
+// checkVisits opens an email, follows its link and unsubscribes.
 func (h *hits) checkVisits(t *testing.T, ask asking) {
 	t.Helper()
 	ask("203.0.113.9", "GET", "/o/"+h.token(t, signedtoken.Open, ""), "", "")

@@ -55,7 +55,7 @@ func (a accountRoutes) removeSender(ctx context.Context, in *senderInput) (api.D
 	return api.Deleted{Deleted: err == nil}, err
 }
 
-// senderPages are the pages that the link in a mail to a sender leads to.
+// senderPages are the pages that the link in an email to a sender leads to.
 func (s *Server) senderPages() group {
 	p := s.parts
 	pages := senderPages{proofs: p.Senders, wrong: s.proofs, pages: s.pages, audit: p.Audit, look: Look(*p),

@@ -296,7 +296,7 @@ func readHeaderValue(d *document, into reflect.Value) {
 	}
 }
 
-// readEmail reads an address that mail can be sent to, and keeps its spelling.
+// readEmail reads an address that email can be sent to, and keeps its spelling.
 func readEmail(d *document, into reflect.Value) {
 	if !d.expect('"', "must be a string") {
 		return

@@ -161,7 +161,7 @@ func (s subscribeRoutes) refuse(c echo.Context, lists []*audience.List, in visit
 	return s.showFailed(c, lists, in, err)
 }
 
-// askConfirm shows the button of a link. It changes nothing, because scanners follow every link of a mail.
+// askConfirm shows the button of a link. It changes nothing, because scanners follow every link of an email.
 func (s subscribeRoutes) askConfirm(c echo.Context) error {
 	token := c.QueryParam("t")
 	found, err := s.asks.Read(c.Request().Context(), token)

@@ -246,7 +246,7 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 	}
 }
 
-// TestAFileGoesInAndOut: sent in pieces, without a length. Its progress is read meanwhile.
+// TestAFileGoesInAndOut: sent in pieces, without a length. Its progress is read in the meantime.
 func TestAFileGoesInAndOut(t *testing.T) {
 	t.Parallel()
 	w, ctx := setup(t), t.Context()

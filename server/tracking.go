@@ -19,7 +19,7 @@ type trackingRoutes struct {
 	proofs   *wrongProofs
 }
 
-// pixel is the image that counts opens: a GIF of one transparent pixel, the smallest file that every mail
+// pixel is the image that counts opens: a GIF of one transparent pixel, the smallest file that every email
 // program shows.
 const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 

@@ -58,7 +58,7 @@ type unsubscribeRequest struct {
 }
 
 // askUnsubscribe shows the page with one button. It changes nothing, because link scanners, previews and
-// prefetching browsers follow every link of a mail: if GET unsubscribed, they would unsubscribe whole
+// prefetching browsers follow every link of an email: if GET unsubscribed, they would unsubscribe whole
 // companies. The setting unsubscribe.getUnsubscribes makes it act.
 func (u unsubscribeRoutes) askUnsubscribe(c echo.Context) error {
 	return u.visit(c, c.QueryParam("t"), func(p publicVisit) error {

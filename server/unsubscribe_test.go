@@ -90,7 +90,7 @@ func TestOneClickIsRefused(t *testing.T) {
 	}
 }
 
-// TestScannersUnsubscribeNobody: gateways, previews and prefetching browsers follow every link of a mail,
+// TestScannersUnsubscribeNobody: gateways, previews and prefetching browsers follow every link of an email,
 // some of them also every link of what they find there, with GET and HEAD.
 func TestScannersUnsubscribeNobody(t *testing.T) {
 	t.Parallel()
@@ -180,7 +180,7 @@ func TestTokensStayOutOfLogs(t *testing.T) {
 	}
 }
 
-// FuzzUnsubscribeRequest: every form is answered, and without a token nobody is unsubscribed.
+// FuzzUnsubscribeRequest: every form is answered, and without a token no one is unsubscribed.
 func FuzzUnsubscribeRequest(f *testing.F) {
 	f.Add("application/x-www-form-urlencoded", oneClickForm)
 	f.Add("multipart/form-data; boundary=x",

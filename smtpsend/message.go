@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Message is one mail and its envelope.
+// Message is one email and its envelope.
 type Message struct {
 	From string   // reverse path; empty for the null sender of bounces
 	To   []string // recipients; at least one

@@ -263,7 +263,7 @@ func TestProxyOnThisMachineIsNoRelayOnIt(t *testing.T) {
 	}
 }
 
-// TestProxyEndsWithTheContext: a proxy that does not answer holds nobody who has stopped waiting.
+// TestProxyEndsWithTheContext: a proxy that does not answer holds no one who has stopped waiting.
 func TestProxyEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -222,7 +222,7 @@ func TestPrematureReply(t *testing.T) {
 	}
 }
 
-// serverTLS is a certificate nobody knows.
+// serverTLS is a certificate no one knows.
 func serverTLS(t *testing.T) *tls.Config {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)

@@ -42,5 +42,5 @@ func record(t testing.TB, k *Key) string {
 	return text
 }
 
-// wire writes a mail with the line ends of the wire.
+// wire writes an email with the line ends of the wire.
 func wire(text string) []byte { return []byte(strings.ReplaceAll(text, "\n", "\r\n")) }

@@ -22,7 +22,7 @@ func signature(t testing.TB, kind string) Signature {
 	return Signature{Domain: "example.com", Selector: "s1", Key: parsed(t, kind), Time: signedAt}
 }
 
-// composed is a mail with all that Postroom writes.
+// composed is an email with all that Postroom writes.
 func composed(t testing.TB, change func(d *message.Draft)) []byte {
 	t.Helper()
 	d := message.Draft{
@@ -107,7 +107,7 @@ func TestOthersVerifyOurSignatures(t *testing.T) {
 	ask(t, asked)
 }
 
-// TestWhatBreaksASignature holds what was promised: relays may fold, unfold and trace, nobody may change or
+// TestWhatBreaksASignature holds what was promised: relays may fold, unfold and trace, no one may change or
 // add what people see.
 func TestWhatBreaksASignature(t *testing.T) {
 	const mail = "From: Ann <ann@example.com>\nTo: bob@example.net\nSubject: An offer\nDate: Sun, 1 Mar 2026 12:00:00 +0000\nMessage-ID: <1@example.com>\n" +
@@ -148,7 +148,7 @@ func TestWhatBreaksASignature(t *testing.T) {
 	ask(t, asked)
 }
 
-// question is what a verifier is asked about a mail, whose first signature is ours.
+// question is what a verifier is asked about an email, whose first signature is ours.
 type question struct {
 	name  string
 	mail  []byte
@@ -164,7 +164,7 @@ func ask(t *testing.T, all []question) {
 	var input bytes.Buffer
 	for i, q := range all {
 		text := record(t, q.key)
-		if !bytes.HasSuffix(q.mail, []byte("\r\n")) { // SMTP ends the last line, if nobody else does
+		if !bytes.HasSuffix(q.mail, []byte("\r\n")) { // SMTP ends the last line, if no one else does
 			q.mail = append(q.mail, "\r\n"...)
 		}
 		found, err := reference.VerifyWithOptions(bytes.NewReader(q.mail), &reference.VerifyOptions{

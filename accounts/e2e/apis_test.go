@@ -112,7 +112,7 @@ func TestAMessageThroughAnAPI(t *testing.T) {
 	})
 }
 
-// TestFailoverBetweenAPIAndSMTP: a message goes from an API to SMTP and back, and nobody gets it twice.
+// TestFailoverBetweenAPIAndSMTP: a message goes from an API to SMTP and back, and no one gets it twice.
 func TestFailoverBetweenAPIAndSMTP(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -199,7 +199,7 @@ func TestABoundTokenSendsNoCampaignAsAnother(t *testing.T) {
 	refused(t, err, "SenderNotAllowed", "from")
 }
 
-// TestABoundTokenResumesNoCampaignAsAnother: the mail that is left goes out as nobody else either.
+// TestABoundTokenResumesNoCampaignAsAnother: the mail that is left goes out as no one else either.
 func TestABoundTokenResumesNoCampaignAsAnother(t *testing.T) {
 	t.Parallel()
 	r := campaignRivals(t, map[string]string{})

@@ -19,7 +19,7 @@ func startAsking(t *testing.T) (*rivals, *testsmtp.Server) {
 		"serviceUrl": "https://mail.example.com", "senders.mailAccount": "default"}), relay
 }
 
-// senderLink returns the token of the link in a mail to an address.
+// senderLink returns the token of the link in an email to an address.
 func senderLink(t *testing.T, mail testsmtp.Message) string {
 	t.Helper()
 	text := strings.ReplaceAll(strings.ReplaceAll(string(mail.Data), "=\r\n", ""), "=3D", "=")

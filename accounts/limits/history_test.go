@@ -51,7 +51,7 @@ func (h *history) come(t *rapid.T, reservation Reservation, n int) {
 	slices.SortStableFunc(h.waiting, func(x, y arrival) int { return x.At.Compare(y.At) })
 }
 
-// pass lets time go by, and everybody whose time comes meanwhile.
+// pass lets time go by, and everybody whose time comes in the meantime.
 func (h *history) pass(t *rapid.T, until time.Time) {
 	for len(h.waiting) > 0 && !h.waiting[0].At.After(until) {
 		next := h.waiting[0]

@@ -364,7 +364,7 @@ func TestNamesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses share one bucket, by Redis' clock, and nobody gets a place twice.
+// TestTwoProcesses share one bucket, by Redis' clock, and no one gets a place twice.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	url := testredis.URL(t)

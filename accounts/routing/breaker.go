@@ -97,7 +97,7 @@ func (b *breakers) of(p pass) *breaker {
 	return nil
 }
 
-// worked closes the breaker: the relay took mail, or refused only this mail. It reports whether it had
+// worked closes the breaker: the relay took mail, or refused only this email. It reports whether it had
 // rested.
 func (b *breakers) worked(p pass) (closed bool) {
 	b.mu.Lock()

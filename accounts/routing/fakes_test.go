@@ -60,7 +60,7 @@ func setup(t *testing.T) *world {
 
 func (w *world) advance(d time.Duration) { w.at = w.at.Add(d) }
 
-// send sends a mail to some recipients, by default one, through an account with these routes.
+// send sends an email to some recipients, by default one, through an account with these routes.
 func (w *world) send(routes []gateways.Relay, to ...string) Sent {
 	w.t.Helper()
 	return w.Send(w.t.Context(), dispatch(routes, to...))

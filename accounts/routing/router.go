@@ -154,7 +154,7 @@ type Sent struct {
 	// Relay is the scope of the relay that the message waits for, if it waits for a connection: it may come back
 	// as soon as Slots says so. Empty if it waits for something else.
 	Relay string
-	// Destination is the name of the destination whose limit the message waits for, so that mail to others may
+	// Destination is the name of the destination whose limit the message waits for, so that email to others may
 	// go. Empty if it waits for something else.
 	Destination string
 }

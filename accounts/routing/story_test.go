@@ -200,7 +200,7 @@ func (quiet) Outcome(context.Context, string, int, error) {}
 func (quiet) Opened(context.Context, string, time.Time)   {}
 
 // TestLimitsAreUsedToTheFull has more messages than two gateways of a group take. Places that were given to
-// messages which then went to the other gateway must not be lost, and nobody may ask more often than it
+// messages which then went to the other gateway must not be lost, and no one may ask more often than it
 // takes.
 func TestLimitsAreUsedToTheFull(t *testing.T) {
 	w := setup(t)

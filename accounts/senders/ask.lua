@@ -1,4 +1,4 @@
--- Counts a mail that verifies an address, unless there were too many.
+-- Counts an email that verifies an address, unless there were too many.
 -- KEYS[1] the mails to the address
 -- KEYS[2] the mails that the account asked for
 -- ARGV: mail now day again per_address per_account

@@ -154,7 +154,7 @@ func (p *Proofs) able(account, base string) error {
 	return nil
 }
 
-// count counts a mail, and returns when it was asked for. fresh: it was not asked for lately.
+// count counts an email, and returns when it was asked for. fresh: it was not asked for lately.
 func (p *Proofs) count(ctx context.Context, account, address string) (asked time.Time, fresh bool,
 	err error) {
 	now := p.now()

@@ -99,7 +99,7 @@ func (b *bundle) ask(account, address string) api.SenderInfo {
 	return info
 }
 
-// token returns the token of the link in the last mail.
+// token returns the token of the link in the last email.
 func (b *bundle) token() string {
 	b.t.Helper()
 	_, rest, found := strings.Cut(b.order[len(b.order)-1].Text, "https://mail.example.com/sender?t=")
@@ -276,7 +276,7 @@ func TestMailsAreLimited(t *testing.T) {
 	b.ask("a", "ann@example.net")
 }
 
-// TestARepeatedRequestSendsOneMail covers a mail that was counted, and not accepted.
+// TestARepeatedRequestSendsOneMail covers an email that was counted, and not accepted.
 func TestARepeatedRequestSendsOneMail(t *testing.T) {
 	b := setup(t)
 	b.fail = fault.New(fault.Unavailable, "", "away")

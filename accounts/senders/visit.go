@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/internal/signedtoken"
 )
 
-// Visit is somebody who followed the link of a mail.
+// Visit is somebody who followed the link of an email.
 type Visit struct {
 	Account string // id of the account that asked
 	Name    string // its name and id, to show

@@ -103,7 +103,7 @@ func Reaches(t *testing.T, client *api.Client, id, state string) api.CampaignSta
 	return st
 }
 
-// Copies counts the mails that a relay got for each address.
+// Copies counts the emails that a relay got for each address.
 func Copies(relay *testsmtp.Server) map[string]int {
 	got := map[string]int{}
 	for _, m := range relay.Messages() {
@@ -120,7 +120,7 @@ var (
 	Leaving = regexp.MustCompile(`https://mail\.example\.com(/unsubscribe\?t=[\w-]+)`)
 )
 
-// Follow asks the Postroom at base for a link of a mail, as a browser does.
+// Follow asks the Postroom at base for a link of an email, as a browser does.
 func Follow(t *testing.T, base, method string, link *regexp.Regexp, m testsmtp.Message, body string) {
 	t.Helper()
 	text := strings.ReplaceAll(strings.ReplaceAll(string(m.Data), "=\r\n", ""), "=3D", "=")

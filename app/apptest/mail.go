@@ -104,7 +104,7 @@ func SendSMTP(a *app.App, content []byte) error {
 	return w.Close()
 }
 
-// News returns a mail of a list.
+// News returns an email of a list.
 func News(sendAt *time.Time) api.SubmitRequest {
 	return api.SubmitRequest{
 		ListID: "news", Lane: api.Bulk, SendAt: sendAt, Subject: "News",
@@ -113,7 +113,7 @@ func News(sendAt *time.Time) api.SubmitRequest {
 	}
 }
 
-// Header returns a field of a mail.
+// Header returns a field of an email.
 func Header(t *testing.T, m testsmtp.Message, name string) string {
 	t.Helper()
 	letter, err := mail.ReadMessage(bytes.NewReader(m.Data))

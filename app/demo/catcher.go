@@ -24,7 +24,7 @@ import (
 // another program.
 const maxMails = 1000
 
-// mail is a mail that the catcher accepted.
+// mail is an email that the catcher accepted.
 type mail struct {
 	id       string
 	to       []string
@@ -78,7 +78,7 @@ func (c *catcher) close() {
 	c.served.Wait()
 }
 
-// inbox returns the subjects of the mails that an address got.
+// inbox returns the subjects of the emails that an address got.
 func (c *catcher) inbox(address string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *catcher) caught() []ui.CaughtMail {
 	return out
 }
 
-// take keeps a mail or rejects it.
+// take keeps an email or rejects it.
 func (c *catcher) take(to []string, raw []byte) error {
 	subject, id := glance(raw)
 	c.mu.Lock()
@@ -129,7 +129,7 @@ func (c *catcher) take(to []string, raw []byte) error {
 	}
 }
 
-// glance returns the subject and Message-ID of a mail; both are empty if the header is broken.
+// glance returns the subject and Message-ID of an email; both are empty if the header is broken.
 func glance(raw []byte) (subject, id string) {
 	m, err := netmail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {

@@ -138,7 +138,7 @@ func newSecret() string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(key)
 }
 
-// happening is an item of output: a mail that arrived, or a webhook.
+// happening is an item of output: an email that arrived, or a webhook.
 type happening struct {
 	mail *mail
 	hook *hook

@@ -46,7 +46,7 @@ func (t teller) command(text string) {
 // answer prints the answer to a request.
 func (t teller) answer(format string, args ...any) { t.line("   → "+format, args...) }
 
-// happened prints a mail or a webhook, with the time since its step began.
+// happened prints an email or a webhook, with the time since its step began.
 func (t teller) happened(h happening, since time.Duration) {
 	at := dim.Render(fmt.Sprintf("%5.1f s", since.Seconds()))
 	if h.mail != nil {

@@ -208,7 +208,7 @@ func (c *clients) insist(ctx context.Context, r *rand.Rand, what string,
 	}
 }
 
-// settled reports whether nobody of a campaign that has ended is under way any more, and then reads what
+// settled reports whether no one of a campaign that has ended is under way any more, and then reads what
 // Postroom says of all campaigns.
 func (r *round) settled(ctx context.Context) bool {
 	for n, m := range r.h.ledger.mailings.all {

@@ -288,8 +288,8 @@ func allRuns(ctx context.Context, client *api.Client) (all []api.DigestRun, _ er
 	}
 }
 
-// askDigests asks Postroom which attempts were in doubt, of mails that relays took twice, or that did not end
-// as sent.
+// askDigests asks Postroom which attempts were in doubt, of emails that relays took twice, or that did not
+// end as sent.
 func (r *round) askDigests(ctx context.Context) {
 	l := r.h.ledger
 	l.mu.Lock()

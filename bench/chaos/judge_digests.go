@@ -91,7 +91,7 @@ func (f *digestFacts) add(one *fact) {
 	}
 }
 
-// digestMails returns the mails that relays took, in an order that is always the same.
+// digestMails returns the emails that relays took, in an order that is always the same.
 func (f *digestFacts) digestMails() (out []*digestMail) {
 	for _, id := range slices.Sorted(maps.Keys(f.all.digestMails)) {
 		out = append(out, f.all.digestMails[id])
@@ -99,13 +99,13 @@ func (f *digestFacts) digestMails() (out []*digestMail) {
 	return out
 }
 
-// doubt reports whether Postroom says that the delivery of a mail is in doubt, or no longer knows.
+// doubt reports whether Postroom says that the delivery of an email is in doubt, or no longer knows.
 func (f *digestFacts) doubt(l *digestMail) bool {
 	q := f.queued[l.messageID]
 	return l.doubts != 0 || q != nil && f.doubted[q.queueID]
 }
 
-// digestMail judges one mail.
+// digestMail judges one email.
 func (v *digested) digestMail(l *digestMail, f digestFacts) {
 	if l.copies > 1 && !f.doubt(l) {
 		v.blame(l.reader, l.notices, &v.twoCopies, "mail %s was taken %d times, and nothing says doubt", l.messageID,

@@ -30,12 +30,12 @@ func (s scribe) says(f fact) {
 	s.happened(&f)
 }
 
-// queues has the outbox accept a mail of a run.
+// queues has the outbox accept an email of a run.
 func (s scribe) queues(run, mail string) {
 	s.says(fact{kind: event.MessageQueued, run: run, queueID: "Q" + mail, messageID: mail})
 }
 
-// relay has a relay take a mail with some events.
+// relay has a relay take an email with some events.
 func (s scribe) relay(mail string, notices ...int) {
 	one := s.digests.digestMails[mail]
 	if one == nil {

@@ -23,7 +23,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 
-// mail has a relay take a mail to a person whose attempt began so many seconds after the start.
+// mail has a relay take an email to a person whose attempt began so many seconds after the start.
 func (q quill) mail(n int, seconds float64) {
 	q.m.mails[n] = append(q.m.mails[n], copied{began: at(seconds)})
 }

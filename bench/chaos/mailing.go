@@ -27,7 +27,7 @@ type mailing struct {
 // it lasts.
 type stretch struct{ from, to time.Time }
 
-// copied is a mail of a campaign that a relay took.
+// copied is an email of a campaign that a relay took.
 type copied struct {
 	began time.Time // when the relay got MAIL of the attempt
 	again bool      // a relay put the person off before, so the attempt may be one of the outbox
@@ -83,7 +83,7 @@ func numberIn(address, prefix string) int {
 // newsletter is the id of a campaign, and the subject of its mail.
 func newsletter(number int) string { return "news-" + strconv.Itoa(number) }
 
-// newsletterOf reads the number of the campaign off the subject of a mail; -1 if there is none.
+// newsletterOf reads the number of the campaign off the subject of an email; -1 if there is none.
 func newsletterOf(data []byte) int {
 	_, rest, _ := bytes.Cut(data, []byte("\r\nSubject: news-"))
 	digits, _, _ := bytes.Cut(rest, []byte("\r\n"))
@@ -136,7 +136,7 @@ func (l *ledger) mailBegan(connection string) {
 	l.mailings.begun[connection] = time.Now()
 }
 
-// mailed notes that a relay took a mail of a campaign, whatever it then said.
+// mailed notes that a relay took an email of a campaign, whatever it then said.
 func (l *ledger) mailed(n int, data []byte, connection string) {
 	number := newsletterOf(data)
 	l.ofMailing(number, func(m *mailing) string {

@@ -29,7 +29,7 @@ type notice struct {
 	notes          []note
 }
 
-// digestMail is a mail of digests that relays took.
+// digestMail is an email of digests that relays took.
 type digestMail struct {
 	messageID string
 	reader    int
@@ -114,10 +114,10 @@ func planPreference(r *rand.Rand, now time.Time) *api.DigestPreference {
 	return nil
 }
 
-// token is how a mail names an event.
+// token is how an email names an event.
 var token = regexp.MustCompile(`\bn(\d+)n\b`)
 
-// readDigestMail reads a mail of digests: its Message-ID, and the events that its text names.
+// readDigestMail reads an email of digests: its Message-ID, and the events that its text names.
 func readDigestMail(data []byte) (messageID string, notices []int, err error) {
 	m, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
@@ -138,7 +138,7 @@ func readDigestMail(data []byte) (messageID string, notices []int, err error) {
 	return m.Header.Get("Message-ID"), notices, nil
 }
 
-// textOf returns the plain text of a mail.
+// textOf returns the plain text of an email.
 func textOf(m *mail.Message) ([]byte, error) {
 	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 	if err != nil {
@@ -192,7 +192,7 @@ func (l *ledger) answeredNotice(number int, by string, r api.DigestEventResult) 
 	})
 }
 
-// digestMailed notes that a relay took a mail to a reader, whatever it then said.
+// digestMailed notes that a relay took an email to a reader, whatever it then said.
 func (l *ledger) digestMailed(to int, data []byte, how string) {
 	messageID, notices, err := readDigestMail(data)
 	l.mu.Lock()

@@ -4,7 +4,7 @@
 //
 //	go run ./bench/rivals -steps 100000
 //
-// Each account has a secret word in all that it stores. An answer, a mail or a webhook that brings the word
+// Each account has a secret word in all that it stores. An answer, an email or a webhook that brings the word
 // to the other is a leak.
 package main
 

@@ -252,7 +252,7 @@ const sharedDomain = "@shared.test"
 
 func sharedAddress(n int) string { return fmt.Sprintf("person%d%s", n, sharedDomain) }
 
-// delivered waits until every mail that is due has left.
+// delivered waits until every email that is due has left.
 func (r *rival) delivered(ctx context.Context) error {
 	missing := ""
 	err := rig.Until(ctx, 2*time.Minute, 50*time.Millisecond, func() (bool, error) {

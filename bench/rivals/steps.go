@@ -61,7 +61,7 @@ func (r *rival) step(ctx context.Context) error {
 	return err
 }
 
-// send submits a mail that is due.
+// send submits an email that is due.
 func (r *rival) send(ctx context.Context) error { return r.submit(ctx, "", 0) }
 
 // submit submits an email to an address, or if empty, to one that only this account sends to.
@@ -110,7 +110,7 @@ func (r *rival) submit(ctx context.Context, to string, in time.Duration) error {
 	return nil
 }
 
-// cancel cancels a mail that is due later.
+// cancel cancels an email that is due later.
 func (r *rival) cancel(ctx context.Context) error {
 	r.mu.Lock()
 	var m *mail
@@ -168,8 +168,8 @@ func (r *rival) template(ctx context.Context) error {
 	return nil
 }
 
-// suppress bars or releases a shared address, for this account. One that a mail is under way to stays as it
-// is: that mail may be stopped or not.
+// suppress bars or releases a shared address, for this account. One that an email is under way to stays as it
+// is: that email may be stopped or not.
 func (r *rival) suppress(ctx context.Context) error {
 	who := sharedAddress(r.dice.IntN(shared))
 	r.mu.Lock()
@@ -232,8 +232,8 @@ func (r *rival) mailOverSMTP(envelope, from string) error {
 			"\r\n\r\nx\r\n"))
 }
 
-// bounces returns a mail that says that a recipient of the other does not exist. It has a return path of the
-// own account, which is all that an account can know.
+// bounces returns an email that says that a recipient of the other does not exist. It has a return path of
+// the own account, which is all that an account can know.
 func (r *rival) bounces() error {
 	r.mu.Lock()
 	to := r.returns

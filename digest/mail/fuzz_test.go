@@ -57,7 +57,7 @@ func checkSubject(t *testing.T, got, want string) {
 	}
 }
 
-// allowed are the attributes of the elements that a mail has.
+// allowed are the attributes of the elements that an email has.
 var allowed = map[string]string{
 	"html": "lang dir", "head": "", "meta": "charset name content", "title": "", "style": "",
 	"body": "class style", "div": "class lang dir style role", "h1": "style", "p": "class style", "ul": "style",

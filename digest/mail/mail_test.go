@@ -148,7 +148,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// filled fills a mail as the outbox does where templates must have all their variables.
+// filled fills an email as the outbox does where templates must have all their variables.
 func filled(t *testing.T, d Digest, locale string, zone *time.Location, pages string) render.Mail {
 	t.Helper()
 	mail, err := Write(d, locale, zone)

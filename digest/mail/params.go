@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/outbox/templates/locale"
 )
 
-// digest is the params of a mail. All members are always there: a template may be one that refuses to be
+// digest is the params of an email. All members are always there: a template may be one that refuses to be
 // filled without.
 type digest struct {
 	Groups   []group    `json:"groups"`

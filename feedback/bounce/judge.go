@@ -37,7 +37,7 @@ func Judge(e smtpsend.Evidence) (j smtpsend.Judgement, ok bool) {
 	return j, out.Code >= 400 || f.status != "" || hasReason(f.diagnostic)
 }
 
-// judge asks smtpsend.Classify once a mail for the same evidence: a hundred recipients are often refused in
+// judge asks smtpsend.Classify once an email for the same evidence: a hundred recipients are often refused in
 // the same words.
 type judge struct {
 	now   time.Time

@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// Bounds on the structure of a mail. Real bounces have 3 parts on 2 levels.
+// Bounds on the structure of an email. Real bounces have 3 parts on 2 levels.
 const (
 	maxDepth      = 8
 	maxParts      = 100
@@ -43,7 +43,7 @@ func (h header) all(name string) []string {
 	return out
 }
 
-// part is a mail or a part of one (RFC 2045, RFC 2046).
+// part is an email or a part of one (RFC 2045, RFC 2046).
 type part struct {
 	header   header
 	media    string // such as "text/plain", in lower case
@@ -52,13 +52,13 @@ type part struct {
 	children []*part
 }
 
-// mailParser counts the parts, so that parsing a mail of nothing but parts ends.
+// mailParser counts the parts, so that parsing an email of nothing but parts ends.
 type mailParser struct {
 	parts     int
 	truncated bool
 }
 
-// parseMail parses a mail into its parts. It accepts more than RFC 5322: any line end, an mbox line before
+// parseMail parses an email into its parts. It accepts more than RFC 5322: any line end, an mbox line before
 // the header, and header lines that are not fields.
 func parseMail(raw []byte) (*part, bool) {
 	raw = bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))

@@ -14,7 +14,7 @@ const (
 	maxNoticeText  = 16 << 10
 )
 
-// notice is the readable text of a mail, up to the message it returns.
+// notice is the readable text of an email, up to the message it returns.
 type notice struct {
 	lines    []string
 	flat     string // its beginning in lower case, with single spaces
@@ -136,7 +136,7 @@ func headerIn(lines []string) header {
 	return nil
 }
 
-// daemonSigns returns the number of signs that a server wrote this mail: 0 to 2.
+// daemonSigns returns the number of signs that a server wrote this email: 0 to 2.
 func (m *mail) daemonSigns() int {
 	signs := 0
 	if m.nullPath() {
@@ -196,7 +196,7 @@ func (m *mail) readNotice() (Report, bool) {
 var forGood = regexp.MustCompile(
 	`permanent error|failed permanently|giving up|given up|permanent fatal|will not be retried|no further (delivery )?attempts`)
 
-// passedOn matches the subject of a mail that a person forwards or answers.
+// passedOn matches the subject of an email that a person forwards or answers.
 var passedOn = regexp.MustCompile(`^\W*(fwd?|wg|tr|rv|re|aw|sv|antw)\s*:`)
 
 // outcome returns the meaning of a notice's words, and the number of their signs.

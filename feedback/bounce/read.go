@@ -135,8 +135,8 @@ func messageID(value string) string {
 	return ""
 }
 
-// returnPath returns a return path of ours: the recipient of this mail, or the envelope sender of the message
-// returned in it.
+// returnPath returns a return path of ours: the recipient of this email, or the envelope sender of the
+// message returned in it.
 func (m *mail) returnPath(report Report) string {
 	candidates := []string{m.options.EnvelopeTo}
 	for _, name := range []string{"delivered-to", "x-original-to", "envelope-to", "to"} {

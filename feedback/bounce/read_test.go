@@ -150,7 +150,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestHostileMailsEnd reads large mails made to be slow. The bound is far above what any of them takes, and
+// TestHostileMailsEnd reads large emails made to be slow. The bound is far above what any of them takes, and
 // far below quadratic.
 func TestHostileMailsEnd(t *testing.T) {
 	const size = 1 << 18

@@ -7,10 +7,10 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Kind is the kind of a mail.
+// Kind is the kind of an email.
 type Kind string
 
-// The kinds. A mail about several recipients has the kind of the worst news in it: Bounced before Delayed
+// The kinds. An email about several recipients has the kind of the worst news in it: Bounced before Delayed
 // before Delivered.
 const (
 	None       Kind = "none"       // none of the others is known
@@ -34,7 +34,7 @@ const (
 	ActionExpanded  Action = "expanded" // passed to the members of a list
 )
 
-// Report is the content of a mail that came back. Nothing in it is proven.
+// Report is the content of an email that came back. Nothing in it is proven.
 type Report struct {
 	Kind Kind
 	// how it was read: "dsn", "arf", "ses", or the name of a form in forms.tsv; empty for None
@@ -76,7 +76,7 @@ type Feedback struct {
 	Type         string
 	UserAgent    string    // the program that wrote the report
 	SourceIP     string    // sender of the mail complained of, as the receiver saw it
-	MailFrom     string    // envelope sender of that mail
+	MailFrom     string    // envelope sender of that email
 	ArrivalDate  time.Time // zero if not given
 	ReportedFor  []string  // domains
 	ReportedURIs []string

@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// fact is the statement of a mail about one recipient, before it is judged.
+// fact is the statement of an email about one recipient, before it is judged.
 type fact struct {
 	address, original string
 	action            Action
@@ -50,7 +50,7 @@ func (m *mail) readStatusText() (Report, bool) {
 			continue
 		}
 		if m.daemonSigns() == 0 {
-			continue // a mail that quotes a bounce
+			continue // an email that quotes a bounce
 		}
 		var r Report
 		facts := m.readFields([]byte(text), &r)

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// forged is a mail to the bounce listener: what a recipient can write that has the message.
+// forged is an email to the bounce listener: what a recipient can write that has the message.
 func forged(about, kind, messageID string) string {
 	fields := "Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx\n\nFinal-Recipient: rfc822; " +
 		about + "\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 no such user\n"

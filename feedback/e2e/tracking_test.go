@@ -22,7 +22,7 @@ import (
 
 const offer = `<html><body><p>An <a href="https://shop.test/offer?a=1&amp;b=2">offer</a>, or <a href="mailto:shop@example.com">write</a>.</p></body></html>`
 
-// marked is a mail sent with tracking, as its reader has it.
+// marked is an email sent with tracking, as its reader has it.
 type marked struct {
 	id, html    string
 	link, pixel string // paths
@@ -56,7 +56,7 @@ func sendOffer(t *testing.T, a *app.App, relay *testsmtp.Server, change func(*ap
 	return m
 }
 
-// htmlOf returns the HTML part of a mail.
+// htmlOf returns the HTML part of an email.
 func htmlOf(t *testing.T, content []byte) string {
 	t.Helper()
 	letter, err := mail.ReadMessage(bytes.NewReader(content))
@@ -135,7 +135,7 @@ func (m marked) story(t *testing.T, kind event.Type, times int) (found []api.Mes
 
 const thunderbird = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Thunderbird/128.4.0"
 
-// TestOpensAndClicks follows a mail from its submit to the opens and clicks of its reader.
+// TestOpensAndClicks follows an email from its submit to the opens and clicks of its reader.
 func TestOpensAndClicks(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), apptest.Receive(t)

@@ -65,7 +65,7 @@ func TestAClickBeforeAnybodyCanHaveRead(t *testing.T) {
 	}
 }
 
-// TestBursts: clicks on links (letters) of a mail at times, and which of them were a program's.
+// TestBursts: clicks on links (letters) of an email at times, and which of them were a program's.
 func TestBursts(t *testing.T) {
 	type at struct {
 		link string
@@ -102,7 +102,7 @@ func TestBursts(t *testing.T) {
 				w.Click(w.click(w.id, "https://shop.test/"+c.link), by(fmt.Sprint(agentOfAnn, i)))
 				want = append(want, fmt.Sprint("https://shop.test/", c.link, c.bot))
 			}
-			w.Click(w.click(w.message(time.Hour), "https://shop.test/other"), by(agentOfAnn)) // another mail
+			w.Click(w.click(w.message(time.Hour), "https://shop.test/other"), by(agentOfAnn)) // another email
 			want = append(want, "https://shop.test/otherfalse")
 			for _, f := range w.all() {
 				got = append(got, fmt.Sprint(f.Details.URL, f.Details.Bot))

@@ -1,4 +1,4 @@
-// Package tracking counts opens and clicks. A request for the picture of a mail, or for one of its links,
+// Package tracking counts opens and clicks. A request for the picture of an email, or for one of its links,
 // becomes an event on the timeline of the message. Package links writes picture and links into the mail; the
 // server answers the requests, which are called hits.
 //

@@ -33,7 +33,7 @@ func running(t *testing.T, o Options) (w *world, stop func()) {
 	}
 }
 
-// visitors opens a mail by as many people.
+// visitors opens an email by as many people.
 func (w *world) visitors(n int) {
 	for i := range n {
 		v := by(agentOfAnn)

@@ -16,7 +16,7 @@ const (
 	ignored  = "ignored"  // HEAD, and prefetches of browsers
 	expired  = "expired"  // the message is older than Options.Expiry
 	forged   = "forged"   // the token is not valid
-	preview  = "preview"  // the token is of a mail that was not sent
+	preview  = "preview"  // the token is of an email that was not sent
 	blocked  = "blocked"  // Options.Blocked has the target or the message
 )
 

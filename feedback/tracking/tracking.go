@@ -91,7 +91,7 @@ type Visit struct {
 	Named  string      // for a click: the target next to the token, which must equal the token's; empty if none
 }
 
-// Open notes that the picture of a mail was fetched. The picture is shown for an invalid token too, so Open
+// Open notes that the picture of an email was fetched. The picture is shown for an invalid token too, so Open
 // returns nothing.
 func (t *Tracking) Open(token string, v Visit) {
 	s, err := t.tokens.Read(signedtoken.Open, token)

@@ -2,7 +2,7 @@
 // back. It is behind the public pages and the one-click button of mail clients (RFC 8058), which package
 // server answers.
 //
-// A visitor has a token from a mail (package signedtoken). It names the message, the account, the list and
+// A visitor has a token from an email (package signedtoken). It names the message, the account, the list and
 // the address, is sealed, and cannot be forged. There is no login.
 //
 // # What it promises
@@ -27,6 +27,6 @@
 // # When it fails
 //
 // Redis away: [Service.Unsubscribe] and [Service.Resubscribe] fail with fault.Unavailable, and mail clients
-// try again. If the keys that signed a mail are gone (removed from secretPrevious), its links do not work any
-// more: docs/unsubscribe.md says how long to keep them.
+// try again. If the keys that signed an email are gone (removed from secretPrevious), its links do not work
+// any more: docs/unsubscribe.md says how long to keep them.
 package unsubscribe

@@ -24,7 +24,7 @@ type Sender struct {
 
 // Parts are what unsubscribing needs. All are required.
 type Parts struct {
-	Tokens       *signedtoken.Ring // reads the links of a mail
+	Tokens       *signedtoken.Ring // reads the links of an email
 	Suppressions *suppression.Store
 	Append       func(ctx context.Context, facts []outbox.Fact) error               // feedback.Feedback's
 	Account      func(ctx context.Context, account string) (api.AccountInfo, error) // Get of accounts.Accounts

@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// Visit is a recipient who followed a link of a mail.
+// Visit is a recipient who followed a link of an email.
 type Visit struct {
 	Account   string // id of the account that sent the mail
 	MessageID string // queueId of the email; empty if the link was not in one

@@ -256,7 +256,7 @@ func TestVerifyingBesideTheFirstWriter(t *testing.T) {
 }
 
 // TestVerifyingBesideTrims: a log that is trimmed at each step of the verification is intact, as is one whose
-// every entry is replaced meanwhile.
+// every entry is replaced in the meantime.
 func TestVerifyingBesideTrims(t *testing.T) {
 	for name, step := range map[string]int{"a part": 20, "all": 300} {
 		t.Run(name, func(t *testing.T) {

@@ -250,7 +250,7 @@ func ReverseName(address netip.Addr) string {
 	return strings.TrimSuffix(name, ".")
 }
 
-// Reverse checks that an address has a PTR record, that its name leads back to the address, and that mail
+// Reverse checks that an address has a PTR record, that its name leads back to the address, and that email
 // from the address greets with this name. Large receivers refuse mail from other addresses.
 func Reverse(ctx context.Context, r HostResolver, address netip.Addr, name string) (Finding, error) {
 	address = address.Unmap()

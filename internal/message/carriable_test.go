@@ -99,7 +99,7 @@ func TestALongHeaderLineIsFolded(t *testing.T) { readsAs(t, longFields) }
 
 var anyEncodedWord = regexp.MustCompile(`=\?[^?\s]+\?[BQbq]\?[^?\s]*\?=`)
 
-// readsAs takes raw mail with each field, alone and in an attached mail, and compares what Python reads.
+// readsAs takes raw email with each field, alone and in an attached mail, and compares what Python reads.
 func readsAs(t *testing.T, rows []headerRow) {
 	t.Helper()
 	var raws [][]byte

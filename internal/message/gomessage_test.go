@@ -63,7 +63,7 @@ func (m *pythonMail) normalize(t *testing.T) {
 	}
 }
 
-// readWithGoMessage reads a mail as read_mail.py does.
+// readWithGoMessage reads an email as read_mail.py does.
 func readWithGoMessage(t *testing.T, raw []byte) pythonMail {
 	t.Helper()
 	e, err := gomessage.Read(bytes.NewReader(raw))

@@ -52,7 +52,7 @@ type Part struct {
 	Content []byte // all of it; only from Open. A text is in UTF-8, unless its charset is unknown
 }
 
-// Parse takes a mail apart. Without a header it is one text.
+// Parse takes an email apart. Without a header it is one text.
 func Parse(raw []byte) Parsed {
 	m := Parsed{Size: len(raw)}
 	var whole bool
@@ -122,8 +122,8 @@ func (p *Part) read(body io.Reader) {
 // errEnough ends the reading of an email.
 var errEnough = errors.New("enough is read")
 
-// walk calls do with each part of a mail, whose Size and Text are not set. It returns the header, and whether
-// it came to the end of the mail.
+// walk calls do with each part of an email, whose Size and Text are not set. It returns the header, and
+// whether it came to the end of the mail.
 func walk(raw []byte, do func(p Part, body io.Reader) error) (fields []HeaderField, whole bool) {
 	m, err := gomessage.ReadWithOptions(bytes.NewReader(raw),
 		&gomessage.ReadOptions{MaxHeaderBytes: int64(len(raw)) + 1})

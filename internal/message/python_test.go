@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// pythonMail is what testdata/read_mail.py found in a mail.
+// pythonMail is what testdata/read_mail.py found in an email.
 type pythonMail struct {
 	Subject, MessageID, Date string
 	From, To, Cc             [][]string

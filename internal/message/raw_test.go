@@ -15,7 +15,7 @@ import (
 // override is the least that FromRaw needs.
 var override = message.Override{Date: noon}
 
-// mailText writes a mail with the line ends of the wire.
+// mailText writes an email with the line ends of the wire.
 func mailText(lines ...string) []byte { return []byte(strings.Join(lines, "\r\n")) }
 
 func TestFromRawLeavesASignedMailAlone(t *testing.T) {

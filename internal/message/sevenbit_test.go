@@ -185,7 +185,7 @@ func FuzzSevenBit(f *testing.F) {
 	})
 }
 
-// leaves reads the parts of a mail that have no parts, each as its type and its decoded body. Not ok: the
+// leaves reads the parts of an email that have no parts, each as its type and its decoded body. Not ok: the
 // standard library can't.
 func leaves(raw []byte) (list []string, ok bool) {
 	m, err := mail.ReadMessage(bytes.NewReader(raw))

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// structure writes the MIME tree of a mail on one line.
+// structure writes the MIME tree of an email on one line.
 func structure(t *testing.T, raw []byte) string {
 	t.Helper()
 	m, err := mail.ReadMessage(bytes.NewReader(raw))
@@ -96,7 +96,7 @@ func TestWhereAttachmentsGo(t *testing.T) {
 	}
 }
 
-// TestAttachedMessageOfOurOwn attaches a mail made with the same randomness: its boundaries are those the
+// TestAttachedMessageOfOurOwn attaches an email made with the same randomness: its boundaries are those the
 // outer mail would take.
 func TestAttachedMessageOfOurOwn(t *testing.T) {
 	inner := compose(t, samples()[4].draft).Raw

@@ -23,7 +23,7 @@
 //     or a signed webhook to us.
 //   - Tokens of unsubscribe and sender pages and of confirmations are sealed (XChaCha20-Poly1305 with a nonce
 //     made of the content), so the URL does not show whose it is. No other token holds an address.
-//   - Equal content gives an equal token, so a mail that is written twice is the same mail.
+//   - Equal content gives an equal token, so an email that is written twice is the same email.
 //   - The target of a link is signed: the link leads there and nowhere else.
 //   - Return paths survive servers that change the case of the local part: they use a-z and 2-7 and are read
 //     in either case. The local part has 64 octets, as RFC 5321 section 4.5.3.1.1 allows; a Message-ID's has

@@ -66,12 +66,12 @@ type Purpose uint8
 
 // The purposes. Their numbers are signed and must not change.
 const (
-	Open        Purpose = 1 // the pixel of a mail was fetched
-	Click       Purpose = 2 // a link of a mail was followed
+	Open        Purpose = 1 // the pixel of an email was fetched
+	Click       Purpose = 2 // a link of an email was followed
 	Unsubscribe Purpose = 3 // the unsubscribe and preference pages of a recipient
 	ReturnPath  Purpose = 4 // where bounces of a message go; see Ring.ReturnPath
 	Proof       Purpose = 5 // the Message-ID, and what a provider repeats; see Ring.Proof
-	Preview     Purpose = 6 // any link of a mail that was not sent: it leads nowhere and proves nothing
+	Preview     Purpose = 6 // any link of an email that was not sent: it leads nowhere and proves nothing
 	Sender      Purpose = 7 // the page on which the owner of an address lets an account send as it
 	Confirm     Purpose = 8 // the link that confirms subscriptions
 )

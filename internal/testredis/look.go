@@ -51,7 +51,7 @@ func Holds(t testing.TB, db *redisdb.DB, text string) bool {
 	for keys.Next(t.Context()) {
 		dump, err := c.Dump(t.Context(), keys.Val()).Bytes()
 		if errors.Is(err, redis.Nil) {
-			continue // it went meanwhile
+			continue // it went in the meantime
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -68,7 +68,7 @@ func Main(m goleak.TestingM, ignore ...goleak.Option) int {
 		return code
 	}
 	// A client that could not reach its server looks again each second whether it can, and whether it was closed
-	// meanwhile.
+	// in the meantime.
 	err := goleak.Find(ignore...)
 	for end := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(end); {
 		err = goleak.Find(ignore...)

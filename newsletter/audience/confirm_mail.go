@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	askedWithin   = 10 * time.Minute // a repeated request within this sends no second mail
+	askedWithin   = 10 * time.Minute // a repeated request within this sends no second email
 	welcomeWithin = time.Hour        // in which a repeated confirmation sends a welcome that a crash kept back
 	linkLists     = 10               // lists of one link: their ids fit its token
 	day           = 24 * time.Hour
@@ -45,7 +45,7 @@ type askAnswer struct {
 	Wait  int
 }
 
-// askedKey is the hash of the mails that asked an address within a day. Its name does not show the address.
+// askedKey is the hash of the emails that asked an address within a day. Its name does not show the address.
 func askedKey(account, address string) string {
 	field := account + " " + address
 	sum := sha256.Sum256([]byte(field))
@@ -53,8 +53,8 @@ func askedKey(account, address string) string {
 		base64.RawURLEncoding.EncodeToString(sum[:18]))
 }
 
-// ask sends a mail with the link that confirms subscriptions, and returns its queue id. If one was sent less
-// than within ago, it returns that.
+// ask sends an email with the link that confirms subscriptions, and returns its queue id. If one was sent
+// less than within ago, it returns that.
 func (c *Confirmations) ask(ctx context.Context, account string, ordinal uint32, r *record, lists []*List,
 	within time.Duration) (queueID string, err error) {
 	s, key := c.Subscribers, askedKey(account, folded(r.email))
@@ -117,7 +117,7 @@ func (c *Confirmations) unask(ctx context.Context, key, asked string) error {
 	return nil
 }
 
-// sendAsk submits a mail that asks. It has no listId: who unsubscribed from the list may come back by it.
+// sendAsk submits an email that asks. It has no listId: who unsubscribed from the list may come back by it.
 func (c *Confirmations) sendAsk(ctx context.Context, account string, ordinal uint32, r *record, lists []*List,
 	ids string) (queueID string, err error) {
 	base, err := c.base()
@@ -148,7 +148,7 @@ func (c *Confirmations) sendAsk(ctx context.Context, account string, ordinal uin
 	return c.submit(ctx, mailTo(account, r, content), about)
 }
 
-// welcome sends the mails that follow subscriptions. Their keys make each go out once. A failure is logged:
+// welcome sends the emails that follow subscriptions. Their keys make each go out once. A failure is logged:
 // the subscription stands.
 func (c *Confirmations) welcome(ctx context.Context, account string, ordinal uint32, r *record,
 	lists []*List) {
@@ -177,7 +177,7 @@ func (c *Confirmations) welcome(ctx context.Context, account string, ordinal uin
 	}
 }
 
-// mailTo returns a mail of an account to a subscriber. Nothing in it is tracked.
+// mailTo returns an email of an account to a subscriber. Nothing in it is tracked.
 func mailTo(account string, r *record, content api.ListMail) api.SubmitRequest {
 	return api.SubmitRequest{Account: account, To: api.Addresses{{Address: r.email}}, Template: content.Template,
 		Subject: content.Subject, HTML: content.HTML, Text: content.Text, Lane: api.Transactional,

@@ -95,7 +95,7 @@ func (a *asking) sent(email string) (found []api.SubmitRequest) {
 	return found
 }
 
-// link returns the token of the link in the last mail to an address.
+// link returns the token of the link in the last email to an address.
 func (a *asking) link(t *testing.T, email string) string {
 	t.Helper()
 	mails := a.sent(email)
@@ -115,7 +115,7 @@ func (a *asking) link(t *testing.T, email string) string {
 
 var visit = audience.Visit{RemoteAddress: "198.51.100.77", Words: "Yes, I want mail of The weekly"}
 
-// TestAFormIsConfirmed: a visitor is pending and gets one mail, which asks. The link subscribes, leaves the
+// TestAFormIsConfirmed: a visitor is pending and gets one email, which asks. The link subscribes, leaves the
 // proof, welcomes once, and does nothing more when it is followed again.
 func TestAFormIsConfirmed(t *testing.T) {
 	a := setupAsking(t)
@@ -294,7 +294,7 @@ func TestFormsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestAskedAgain: requests in a row send one mail, an explicit one another, the fourth of a day none.
+// TestAskedAgain: requests in a row send one email, an explicit one another, the fourth of a day none.
 func TestAskedAgain(t *testing.T) {
 	a := setupAsking(t)
 	a.list(t, "weekly", "double")

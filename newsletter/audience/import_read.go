@@ -44,7 +44,7 @@ type row struct {
 	wishes   []wish
 	stops    []*suppression.Entry // one for each wish, or nil
 	decision decision
-	pending  []*List // on which a mail asks for the confirmation
+	pending  []*List // on which an email asks for the confirmation
 	result   result
 	fault    string // with result bad
 }

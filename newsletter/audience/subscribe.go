@@ -79,7 +79,7 @@ func (s *Subscribers) wishes(ctx context.Context, account string, lists []api.Su
 // decision is the result of wishes.
 type decision struct {
 	changes []listChange
-	ask     []*List // pending: a mail asks for the confirmation
+	ask     []*List // pending: an email asks for the confirmation
 	welcome []*List // subscribed now
 	skipped []api.SkippedList
 	back    []suppression.Entry // to remove before, for people who come back

@@ -214,7 +214,7 @@ func TestAReplayedDeadLetterIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestNumbersOfEachRun: all runs together have each person once, and a run for nobody isn't started.
+// TestNumbersOfEachRun: all runs together have each person once, and a run for no one isn't started.
 func TestNumbersOfEachRun(t *testing.T) {
 	t.Parallel()
 	relay := moodyRelay(t)

@@ -198,7 +198,7 @@ func TestCampaignVerbs(t *testing.T) {
 	}
 }
 
-// TestCampaignWaitsForItsRelay: while the relay takes no mail nobody is deferred, and afterwards everybody
+// TestCampaignWaitsForItsRelay: while the relay takes no mail no one is deferred, and afterwards everybody
 // gets the mail.
 func TestCampaignWaitsForItsRelay(t *testing.T) {
 	t.Parallel()
@@ -270,7 +270,7 @@ func TestCampaignOfKilledProcesses(t *testing.T) {
 	t.Logf("%d in doubt after %d kills; %d of %d have the mail", st.States.InDoubt, kills, len(got), all)
 }
 
-// TestCampaignLearns: opens, clicks and leaving by the links of a mail are counted, once for each person.
+// TestCampaignLearns: opens, clicks and leaving by the links of an email are counted, once for each person.
 func TestCampaignLearns(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -347,8 +347,8 @@ func TestCampaignIsHeld(t *testing.T) {
 	}
 }
 
-// TestCampaignKeepsItsTime: it begins when it is due, not faster than its rate, and mails people in the hours
-// of their own zone.
+// TestCampaignKeepsItsTime: it begins when it is due, not faster than its rate, and emails people in the
+// hours of their own zone.
 func TestCampaignKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -399,7 +399,7 @@ func TestCampaignKeepsItsTime(t *testing.T) {
 	}
 }
 
-// TestCampaignKeepsToTheLimitOfItsGateway: the mails that wait for the limit go one after the other, none of
+// TestCampaignKeepsToTheLimitOfItsGateway: the emails that wait for the limit go one after the other, none of
 // them is deferred, and the limit is used to the full.
 func TestCampaignKeepsToTheLimitOfItsGateway(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func formOf(email string) string {
 
 var confirmLink = regexp.MustCompile(`https://mail\.example\.com/subscribers/confirm\?t=[\w-]+`)
 
-// linkIn returns the link that a mail asks by.
+// linkIn returns the link that an email asks by.
 func linkIn(t *testing.T, m testsmtp.Message) string {
 	t.Helper()
 	link := confirmLink.FindString(strings.ReplaceAll(string(m.Data), "=\r\n", ""))
@@ -178,7 +178,7 @@ func TestMailsThatAskAreLimited(t *testing.T) {
 		t.Errorf("the fourth: %v", err)
 	}
 	relay.Wait(3)
-	apptest.Eventually(t, "a network is limited", func() bool { // a minute may have ended meanwhile
+	apptest.Eventually(t, "a network is limited", func() bool { // a minute may have ended in the meantime
 		resp, err := http.Post(a.URL()+"/subscribers", "application/json",
 			strings.NewReader(`{"listId":"weekly","email":"ann@example.net"}`))
 		if err != nil {

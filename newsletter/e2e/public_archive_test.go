@@ -105,7 +105,7 @@ func TestPublicArchive(t *testing.T) {
 	takeOut(t, client, base)
 }
 
-// pasted checks that a link of a person's mail that somebody pasted into another mail acts for nobody.
+// pasted checks that a link of a person's mail that somebody pasted into another mail acts for no one.
 func pasted(t *testing.T, client *api.Client, base, link string) {
 	t.Helper()
 	link = strings.Trim(link, "<>")

@@ -145,7 +145,7 @@ func TestAChunkIsDoneWhenNobodyWasLeftOut(t *testing.T) {
 	expect(false, 0) // it is still scanned
 	scan(7, 9, true, 0)
 	expect(false, 8000)
-	scan(9, 9, true, 0) // its process finds nobody else
+	scan(9, 9, true, 0) // its process finds no one else
 	expect(false, 8000)
 	do(t, b.ScanAgain(ctx, run5, chunk3))
 	expect(false, 0)

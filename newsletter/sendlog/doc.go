@@ -19,7 +19,7 @@
 //     returned, no person is marked.
 //   - Marks and results of one process that wait at the same time are written by one script, each by its own
 //     conditions ([redisdb.Group]). A crash leaves only people in doubt whose mail was under way.
-//   - A result comes back with the version of the suppressions at that moment, so that the next mail of its
+//   - A result comes back with the version of the suppressions at that moment, so that the next email of its
 //     worker need not ask for it.
 //   - A batch has a lease. When it ends, people who were only taken wait again. People at the dot are in
 //     doubt, or wait again if [Log.ExpireLeases] says so. Other people are not affected.

@@ -36,7 +36,7 @@ func TestNobodyIsMarkedOncePermissionIsDenied(t *testing.T) {
 	b.marked(t, Denied, batch, 1)
 	b.states(t, map[int]State{1: Taken})
 	do(t, b.Allow(ctx, run5, 3))
-	b.marked(t, Denied, batch, 1) // what it sends may have changed meanwhile
+	b.marked(t, Denied, batch, 1) // what it sends may have changed in the meantime
 	do(t, b.Close(ctx, batch, nil))
 	b.marked(t, Go, b.batch(t, 1), 1)
 }

@@ -30,7 +30,7 @@ func (a *actor) keep() {
 	}
 }
 
-// whole ends the run if nobody waits, or has the processes look again.
+// whole ends the run if no one waits, or has the processes look again.
 func (a *actor) whole(c Chunk) {
 	look := !c.Done && c.Again.IsZero()
 	over := c.Over()

@@ -208,7 +208,7 @@ func (w *world) lose(number string) {
 	w.must(w.end(w.ctx, w.run, w.chunk, number))
 }
 
-// expireDead makes the leases of all batches end that nobody has.
+// expireDead makes the leases of all batches end that no one has.
 func (w *world) expireDead() {
 	live := map[string]bool{}
 	for _, p := range w.procs {

@@ -18,7 +18,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// readMail parses a mail with Python's email package, and prints its parts and defects.
+// readMail parses an email with Python's email package, and prints its parts and defects.
 const readMail = `
 import email, email.policy, hashlib, json, sys
 m = email.message_from_binary_file(open(sys.argv[1], 'rb'), policy=email.policy.default)
@@ -34,8 +34,8 @@ print(json.dumps({'subject': m['Subject'], 'to': m['To'], 'from': m['From'], 'de
 
 type readPart struct{ Type, Name, SHA256 string }
 
-// TestPostfixTakesWhatWeSend sends a mail with attachments and names in many scripts through a real Postfix.
-// Python parses the result.
+// TestPostfixTakesWhatWeSend sends an email with attachments and names in many scripts through a real
+// Postfix. Python parses the result.
 func TestPostfixTakesWhatWeSend(t *testing.T) {
 	t.Parallel()
 	postfix := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{})

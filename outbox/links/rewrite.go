@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxDistinct bounds the different links of one mail that are rewritten. Ordinary mail has fewer; a mail with
-// more is a list of data.
+// maxDistinct bounds the different links of one email that are rewritten. Ordinary mail has fewer; an email
+// with more is a list of data.
 const maxDistinct = 500
 
 // Options are the settings of a rewrite. The zero value changes nothing.

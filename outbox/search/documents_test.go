@@ -115,7 +115,7 @@ func TestWithoutALog(t *testing.T) {
 	w.finds("status:queued number2", 1)
 }
 
-// TestPausePausesIndexingOnly: while the queue is paused nothing is indexed, and nobody waits for it.
+// TestPausePausesIndexingOnly: while the queue is paused nothing is indexed, and no one waits for it.
 func TestPausePausesIndexingOnly(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -265,7 +265,7 @@ func TestAnIndexThatBeginsIsFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.stop()
-	runOn(t, db, mail, dir).finds("", 1201) // another index seems to have been kept meanwhile
+	runOn(t, db, mail, dir).finds("", 1201) // another index seems to have been kept in the meantime
 }
 
 // TestALostIndexComesBack: the directory is deleted; the next process immediately fills a new index, though

@@ -97,8 +97,8 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// FuzzHighlight shows mail of strangers: the subject comes out whole, whatever it is, and a passage is no
-// longer than it may be.
+// FuzzHighlight shows mail of anonymous clients: the subject comes out whole, whatever it is, and a passage
+// is no longer than it may be.
 func FuzzHighlight(f *testing.F) {
 	f.Add("Crème brûlée <b>invoice</b>", "invoice")
 	f.Add("発票\x00\xff é́ invoice invoice", `"invoice invoice" OR in*`)

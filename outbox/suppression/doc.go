@@ -54,7 +54,7 @@
 // twice the memory.
 //
 // The buckets are spread over the 16 key prefixes postroom:{0} to postroom:{15}, independent of
-// redis.partitions. That setting may change, and an entry looked up in the wrong place is a mail to a
+// redis.partitions. That setting may change, and an entry looked up in the wrong place is an email to a
 // recipient who complained.
 //
 // A field or value of more than 64 bytes would turn its bucket into a table too. So evidence is stored apart,

@@ -289,7 +289,7 @@ func (r *replay) deliveries(endpoint string) fields {
 
 var link = regexp.MustCompile(`http://127\.0\.0\.1:3390(/[^"<>\s]*)`)
 
-// recipients open a mail and unsubscribe.
+// recipients open an email and unsubscribe.
 func (r *replay) recipients() {
 	var opened hooked
 	r.load("webhook-trackOpen", &opened)

@@ -28,8 +28,8 @@ type inquiry struct {
 	log    *apptest.Log
 }
 
-// inquire starts it. The account locked is refused by its relay and held, slow may send one mail a day, and a
-// webhook endpoint of the account deaf fails. The queue bulk is paused.
+// inquire starts it. The account locked is refused by its relay and held, slow may send one email a day, and
+// a webhook endpoint of the account deaf fails. The queue bulk is paused.
 func inquire(t *testing.T) *inquiry {
 	t.Helper()
 	relay := testsmtp.Start(t, testsmtp.Options{})

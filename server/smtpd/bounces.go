@@ -23,7 +23,7 @@ type Bounces interface {
 	// Expected returns nil if mail to address is accepted, and NotFound if address only looks like a return path
 	// of ours. Any other error means that this is not an address of ours.
 	Expected(address string) error
-	// Receive makes the facts that a mail proves durable. The mail may be cut after its first megabyte. A nil
+	// Receive makes the facts that an email proves durable. The mail may be cut after its first megabyte. A nil
 	// error means that they will be applied.
 	Receive(ctx context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome, error)
 }

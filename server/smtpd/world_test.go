@@ -53,7 +53,7 @@ type world struct {
 type settings struct {
 	smtpd.Options
 	access *access.Access // nil: knows token, and nothing else
-	audit  *audit.Log     // nil: one that nobody reads
+	audit  *audit.Log     // nil: one that no one reads
 	log    io.Writer      // gets the log at debug as well; nil if no one does
 	tls    bool           // with a certificate, STARTTLS and an address for implicit TLS
 }

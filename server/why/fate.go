@@ -51,7 +51,7 @@ func (q *question) decided(m api.WhyMessage) fate {
 }
 
 // sent is the fate of a message that a relay took. A proof that the person has it comes first: a server that
-// returns a mail may be wrong, somebody who opens it is not.
+// returns an email may be wrong, somebody who opens it is not.
 func (q *question) sent(m api.WhyMessage) fate {
 	last := func(types ...event.Type) *api.MessageEvent {
 		for _, e := range slices.Backward(m.Events) {

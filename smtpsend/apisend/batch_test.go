@@ -402,7 +402,7 @@ func TestAKeyOfAList(t *testing.T) {
 }
 
 // TestListsAreFormed: alone a message leaves at once as one, batch bounds a list, other authors and other
-// lanes are in other lists, and nobody waits longer than they want.
+// lanes are in other lists, and no one waits longer than they want.
 func TestListsAreFormed(t *testing.T) {
 	t.Parallel()
 	paths := func(c *crowd) string {

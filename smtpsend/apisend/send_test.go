@@ -121,7 +121,7 @@ func TestEveryFailure(t *testing.T) {
 			want      string
 			elsewhere bool
 		}{
-			// in doubt if it was written meanwhile
+			// in doubt if it was written in the meantime
 			"refused":             {testapi.Fault{At: testapi.Accept}, "", true},
 			"cut after headers":   {testapi.Fault{At: testapi.Headers}, "", true},
 			"cut after the body":  {testapi.Fault{At: testapi.Read, Taken: true}, "doubt", false},

@@ -1,4 +1,4 @@
--- Counts a mail that asks an address to confirm subscriptions, unless it was sent a moment ago or the address had its share.
+-- Counts an email that asks an address to confirm subscriptions, unless it was sent a moment ago or the address had its share.
 -- KEYS[1] subscriber-asked:<digest>
 -- ARGV: now lists within most day
 --   now: Unix seconds   lists: the requested lists   within: seconds in which a repetition sends nothing; 0 if it does

@@ -70,7 +70,7 @@ func TestOneProcessOwnsIt(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := waiting.Ready(t.Context()); err != nil { // the other process has ended meanwhile
+	if _, err := waiting.Ready(t.Context()); err != nil { // the other process has ended in the meantime
 		t.Error(err)
 	}
 	fill(t, waiting)

@@ -187,7 +187,7 @@ type Person struct {
 // Context is the template data that Postroom adds to the caller's.
 type Context struct {
 	Account    Person // the sender
-	Recipient  Person // the recipient of this mail
+	Recipient  Person // the recipient of this email
 	ServiceURL string // public URL of this Postroom; empty if none
 
 	UnsubscribeURL string // the recipient's own page; empty if none

@@ -229,7 +229,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// BenchmarkNews writes one mail of a campaign, as make campaign sends it.
+// BenchmarkNews writes one email of a campaign, as make campaign sends it.
 func BenchmarkNews(b *testing.B) {
 	words := strings.Repeat("<p>Some words of a newsletter that is read in a minute, with what is new this week.</p>\n", 20)
 	w, err := New(Content{From: message.Address{Name: "Shop", Address: "shop@x.test"}, Source: Source{

@@ -121,7 +121,7 @@ func TestGoldenMessages(t *testing.T) {
 	}
 }
 
-// pythonMail is what internal/message/testdata/read_mail.py finds in a mail.
+// pythonMail is what internal/message/testdata/read_mail.py finds in an email.
 type pythonMail struct {
 	Subject                string
 	To                     [][]string

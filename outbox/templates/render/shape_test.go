@@ -176,8 +176,8 @@ func TestShapeOfMarkdown(t *testing.T) {
 	}
 }
 
-// TestLanguagesHaveShapes holds that the language of a mail does not keep it from having a shape, unless CSS
-// is inlined, which may ask for it.
+// TestLanguagesHaveShapes holds that the language of an email does not keep it from having a shape, unless
+// CSS is inlined, which may ask for it.
 func TestLanguagesHaveShapes(t *testing.T) {
 	t.Parallel()
 	const page = `<style>:lang(c) p{color:blue}</style><div lang="{{a}}" dir="{{b}}"><p>x</p></div>`
