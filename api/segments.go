@@ -10,7 +10,7 @@ type Segment struct {
 	Segment string          `json:"segment,omitempty" maxLength:"63" doc:"ID, unique in the instance: letters, digits, dot, - and _. Defaults to an ID made from the name"`
 	Account string          `json:"account,omitempty" maxLength:"256" doc:"Account whose subscribers it selects. Defaults to default"`
 	Name    string          `json:"name" minLength:"1" maxLength:"256"`
-	Rule    json.RawMessage `json:"rule" doc:"{\"and\":[…]}, {\"or\":[…]}, {\"not\":…} or a term, such as {\"attribute\":\"plan\",\"is\":\"pro\"} or {\"campaign\":\"spring\",\"did\":\"opened\"} (got, opened or clicked). See Segments in the documentation"`
+	Rule    json.RawMessage `json:"rule" doc:"{\"and\":[…]}, {\"or\":[…]}, {\"not\":…} or a term, such as {\"attribute\":\"plan\",\"is\":\"pro\"} or {\"campaign\":\"spring\",\"did\":\"opened\"} (got, opened or clicked). See docs/segments.md"`
 }
 
 // SegmentPatch changes the fields of a segment that it has.
