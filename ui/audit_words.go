@@ -37,6 +37,8 @@ func auditSentence(e api.AuditEntry) string {
 		return who + " signed out"
 	case !isRoute || !strings.HasPrefix(route, "/"):
 		return who + ": " + e.Action
+	case e.Object == nil && e.Result == api.AuditRefused:
+		return who + " sent a request that was refused"
 	case e.Object == nil:
 		return who + " sent a request"
 	}

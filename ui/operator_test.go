@@ -124,6 +124,7 @@ func TestAuditSentences(t *testing.T) {
 		"Suppression was added by ann":                    entry("POST /suppressions/add", "suppression", "", api.AuditDone),
 		"Category comment was not changed by ann":         entry("POST /digests/kinds/{account}/{id}", "digestKind", "comment", api.AuditFailed),
 		"ann sent a request":                              {Action: "GET /v1/tokens", Who: who},
+		"ann sent a request that was refused":             {Action: "GET /v1/tokens", Who: who, Result: api.AuditRefused},
 		"Subscriber 7 was unsubscribed by ann":            entry("POST /audience/{account}/{id}/leave", "subscriber", "7", api.AuditDone),
 		"Template order was restored by ann":              entry("POST /templates/{id}/restore", "template", "order", api.AuditDone),
 		"DKIM key example.com was deleted by ann":         entry("DELETE /v1/dkim/{domain}", "dkim", "example.com", api.AuditDone),
