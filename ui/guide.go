@@ -176,8 +176,8 @@ func readGuide(name string) (guideView, error) {
 	return v, nil
 }
 
-// guideLinks points links and pictures to the served pages. It replaces links to other files of the repository
-// with their text.
+// guideLinks points links and pictures to the served pages. It replaces links to other files of the
+// repository with their text.
 type guideLinks struct{ folder string }
 
 // Transform changes the links of a page.
