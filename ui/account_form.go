@@ -51,7 +51,8 @@ func accountGroups() []formGroup {
 		quota.Fields = append(quota.Fields, formField{Name: "quota." + q.name, Label: q.label, Kind: "number",
 			Placeholder: "the setting"})
 	}
-	quota.Fields[len(quota.Fields)-1].Hint = "Leave a quota empty for the default (settings quotas.*), or enter 0 for no limit."
+	quota.Fields[len(quota.Fields)-1].Hint =
+		"Leave a quota empty for the default (settings quotas.*), or enter 0 for no limit."
 	return []formGroup{
 		{Legend: "DKIM key of this account alone", Folded: true, Fields: []formField{
 			{Name: "dkim.domain", Label: "Domain", Most: 253},

@@ -78,7 +78,8 @@ func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 		answer.Active)
 	text := plural(answer.Deleted, "message was", "messages were") + " cancelled."
 	if answer.Active > 0 {
-		text += " " + plural(answer.Active, "message was", "messages were") + " already being sent and not cancelled."
+		text += " " + plural(answer.Active, "message was", "messages were") +
+			" already being sent and not cancelled."
 	}
 	return done(w, r, local(r.PostForm.Get("back")), "%s", text)
 }

@@ -103,7 +103,8 @@ func readEndpoint(f url.Values) (api.EndpointRequest, error) {
 	return e, fault.InvalidFields(wrong)
 }
 
-// createEndpoint creates an endpoint. It answers with the page itself, because no other page shows the secret.
+// createEndpoint creates an endpoint. It answers with the page itself, because no other page shows the
+// secret.
 func (u *UI) createEndpoint(w http.ResponseWriter, r *http.Request) error {
 	req, err := readEndpoint(r.PostForm)
 	if err != nil {

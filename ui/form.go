@@ -78,8 +78,8 @@ func (f *form) fill(v url.Values) {
 	}
 }
 
-// refuse fills in the typed values, adds errors to their fields, and returns the status of the response. A nil
-// error refuses nothing. It returns errors that aren't refusals.
+// refuse fills in the typed values, adds errors to their fields, and returns the status of the response. A
+// nil error refuses nothing. It returns errors that aren't refusals.
 func (f *form) refuse(r *http.Request, typed url.Values, refused error) (status int, _ error) {
 	f.fill(typed)
 	status, words, err := formTrouble(r, refused)

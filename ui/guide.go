@@ -187,8 +187,8 @@ func allReasons() []byte {
 	return table
 }
 
-// guideLinks points links and pictures to the served pages. It replaces links to other files of the repository
-// with their text.
+// guideLinks points links and pictures to the served pages. It replaces links to other files of the
+// repository with their text.
 type guideLinks struct{ folder string }
 
 // Transform changes the links of a page.

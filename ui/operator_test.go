@@ -12,7 +12,8 @@ import (
 	"github.com/postroom/postroom/api/event"
 )
 
-// TestFailuresAreExplainedOnTheOverview: with what a reply means, and a link that replays all with this reason.
+// TestFailuresAreExplainedOnTheOverview: with what a reply means, and a link that replays all with this
+// reason.
 func TestFailuresAreExplainedOnTheOverview(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

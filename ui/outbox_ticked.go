@@ -37,7 +37,8 @@ func (u *UI) tickedActions() map[string]tickedAction {
 	}
 }
 
-// changeTicked sends, replays or cancels the ticked messages. Messages that changed in the meantime are skipped.
+// changeTicked sends, replays or cancels the ticked messages. Messages that changed in the meantime are
+// skipped.
 func (u *UI) changeTicked(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -67,7 +68,8 @@ func (u *UI) changeTicked(w http.ResponseWriter, r *http.Request) error {
 	}
 	text := plural(changed, action.one, action.many)
 	if skipped > 0 {
-		text += " " + plural(skipped, "message was", "messages were") + " skipped because of a change in the meantime."
+		text += " " + plural(skipped, "message was", "messages were") +
+			" skipped because of a change in the meantime."
 	}
 	return redirectWith(w, r, back, flash{Text: text, Bad: changed == 0})
 }

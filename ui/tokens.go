@@ -136,8 +136,8 @@ func tokenForm(folded bool) form {
 		}}}}
 }
 
-// createToken creates the token of the form. It answers with the page itself, because a redirect would have to
-// keep the token in a cookie.
+// createToken creates the token of the form. It answers with the page itself, because a redirect would have
+// to keep the token in a cookie.
 func (u *UI) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err

@@ -4,7 +4,7 @@ package ui
 // pages about one object name their own.
 var twins = map[string]string{
 	"overview":     "GET /v1/overview · postroom overview",
-	"outbox":       "GET /v1/outbox · postroom outbox list; DELETE /v1/outbox/{queueId} · postroom outbox cancel",
+	"outbox":       "GET /v1/outbox · postroom outbox list",
 	"log":          "GET /v1/messages · postroom log list",
 	"search":       "GET /v1/documents/search · postroom search",
 	"why":          "GET /v1/to/{address} · postroom why",

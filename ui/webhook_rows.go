@@ -56,7 +56,8 @@ func (u *UI) endpointRows(ctx context.Context, endpoints []api.Endpoint) ([]endp
 // lookedAtFailures is how many of an endpoint's newest deliveries are searched for its latest failure.
 const lookedAtFailures = 25
 
-// lastFailure returns the error of the newest delivery whose last request failed, and the time of the request.
+// lastFailure returns the error of the newest delivery whose last request failed, and the time of the
+// request.
 func lastFailure(newest []api.Delivery) (text string, at *time.Time) {
 	for _, d := range newest {
 		if d.LastAttempt != nil && d.Error != "" {

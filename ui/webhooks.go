@@ -73,8 +73,8 @@ type endpointView struct {
 // endpointIDs matches ids of endpoints and deliveries.
 var endpointIDs = regexp.MustCompile(`^[A-Za-z0-9_.:@+-]{1,256}$`)
 
-// onEndpoint calls h with the IDs of an endpoint and, if the path has one, of a delivery. A caller who is bound
-// to an account finds only its endpoint.
+// onEndpoint calls h with the IDs of an endpoint and, if the path has one, of a delivery. A caller who is
+// bound to an account finds only its endpoint.
 func onEndpoint(h func(w http.ResponseWriter, r *http.Request, id, delivery string) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, delivery := r.PathValue("id"), r.PathValue("delivery")

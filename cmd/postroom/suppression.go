@@ -187,7 +187,8 @@ type suppressionsDeleteCmd struct {
 	Reason string `enum:",unsubscribe,hard_bounce,spam_report,manual" default:"" placeholder:"REASON" help:"Only this reason. Defaults to all."`
 }
 
-// Run deletes them. It fails if there are none, because the caller expects that Postroom sends to the address now.
+// Run deletes them. It fails if there are none, because the caller expects that Postroom sends to the address
+// now.
 func (c *suppressionsDeleteCmd) Run(s *session) error {
 	r := api.SuppressionRemoval{Account: c.Account, List: c.List, Reason: c.Reason}
 	r.Email, r.Domain = addressOrDomain(c.Whom)
