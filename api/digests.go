@@ -103,8 +103,8 @@ type DigestQuiet struct {
 // DigestPreferences are a recipient's preferences by category, with * for all other categories.
 type DigestPreferences map[string]DigestPreference
 
-// DigestRecipientRequest stores a recipient. PUT replaces all preferences. PATCH replaces only the preferences
-// of the categories in the request.
+// DigestRecipientRequest stores a recipient. PUT replaces all preferences. PATCH replaces only the
+// preferences of the categories in the request.
 type DigestRecipientRequest struct {
 	Account     string                       `json:"account,omitempty" maxLength:"256"`
 	Version     *int                         `json:"version,omitempty" doc:"Version that your change is based on. If the recipient has changed since, the response is 409 DigestRecipientChanged"`

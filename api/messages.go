@@ -21,7 +21,8 @@ const (
 )
 
 // The outcomes: what became known of a message after a relay accepted it. They select messages of the log as
-// the statuses do. A message has the last of these that was reported for one of its recipients. Bots don't count.
+// the statuses do. A message has the last of these that was reported for one of its recipients. Bots don't
+// count.
 const (
 	OutcomeDelivered    MessageStatus = "delivered"
 	OutcomeOpened       MessageStatus = "opened"

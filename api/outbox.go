@@ -11,8 +11,8 @@ import (
 type State string
 
 // The states of the outbox. A waiting message of a paused queue is Paused. Completed messages have left the
-// outbox; the last of them are listed if the setting queueKeep is more than 0. As a filter, Delayed selects the
-// scheduled messages, too: EmailEngine has only this state.
+// outbox; the last of them are listed if the setting queueKeep is more than 0. As a filter, Delayed selects
+// the scheduled messages, too: EmailEngine has only this state.
 const (
 	Waiting   State = "waiting"
 	Active    State = "active"

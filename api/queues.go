@@ -99,7 +99,8 @@ type Counters struct {
 }
 
 // PeriodCounters count, with EmailEngine's names, what happened in the seconds of a query: messages to the
-// minute, or if there are more than 86400 seconds, their recipients in whole hours. An absent number means none.
+// minute, or if there are more than 86400 seconds, their recipients in whole hours. An absent number means
+// none.
 type PeriodCounters struct {
 	SubmitSuccess     int `json:"submit:success,omitempty" doc:"Same as events:messageSent"`
 	SubmitFail        int `json:"submit:fail,omitempty" doc:"Same as events:messageFailed"`

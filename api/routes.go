@@ -321,8 +321,8 @@ const (
 	// ExplainSegment explains why a subscriber is in a segment or not.
 	ExplainSegment Call[SegmentSubject, SegmentExplanation] = "GET /v1/segments/{segment}/explain"
 
-	// TakeDigestEvents accepts digest events. If a single event is refused, this is the error. Several events each
-	// have their own result.
+	// TakeDigestEvents accepts digest events. If a single event is refused, this is the error. Several events
+	// each have their own result.
 	TakeDigestEvents Call[DigestEventsRequest, DigestEventsAnswer] = "POST /v1/digests/events"
 	// DeleteDigestEvents withdraws pending digest events.
 	DeleteDigestEvents Call[DigestEventRemoval, DigestEventsDeleted] = "DELETE /v1/digests/events"

@@ -2,7 +2,8 @@ package api
 
 import "time"
 
-// SuppressionScope limits a suppression to messages of an account or list. The zero scope is the whole instance.
+// SuppressionScope limits a suppression to messages of an account or list. The zero scope is the whole
+// instance.
 type SuppressionScope struct {
 	Account string `json:"account,omitempty" maxLength:"256" doc:"Account whose messages are stopped. Without it, the suppression applies to the whole instance"`
 	List    string `json:"list,omitempty" maxLength:"256" doc:"listId of the account's list whose messages are stopped"`

@@ -64,8 +64,8 @@ func writeSpec(groups []group, examples map[string]example) (out spec, err error
 	return out, err
 }
 
-// downgrade returns a document for OpenAPI 3.0, as JSON. A value with several types has no type there, because
-// client generators without support for 3.1 would refer to types that don't exist.
+// downgrade returns a document for OpenAPI 3.0, as JSON. A value with several types has no type there,
+// because client generators without support for 3.1 would refer to types that don't exist.
 func downgrade(doc *huma.OpenAPI) ([]byte, error) {
 	text, err := doc.Downgrade()
 	if err != nil {
@@ -306,8 +306,8 @@ func requestSchemas(doc *huma.OpenAPI) map[string]bool {
 	return names
 }
 
-// tidy ends descriptions with a period, and removes null from the types of lists and objects: no answer has it,
-// see fillLists.
+// tidy ends descriptions with a period, and removes null from the types of lists and objects: no answer has
+// it, see fillLists.
 func tidy(s *huma.Schema) {
 	if s == nil {
 		return

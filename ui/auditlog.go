@@ -24,8 +24,8 @@ type auditView struct {
 
 // auditKinds are the kinds of objects in the log.
 var auditKinds = []string{"account", "gateway", "dkim", "template", "token", "person", "session",
-	"endpoint", "settings", "queue", "message", "suppression", "list", "segment", "subscriber", "campaign", "digestKind",
-	"digestRecipient", "digestRun", "documents"}
+	"endpoint", "settings", "queue", "message", "suppression", "list", "segment", "subscriber", "campaign",
+	"digestKind", "digestRecipient", "digestRun", "documents"}
 
 var auditResults = []api.AuditResult{api.AuditBegun, api.AuditDone, api.AuditRefused, api.AuditFailed}
 

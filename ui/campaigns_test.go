@@ -75,8 +75,8 @@ func TestARefusedCampaignIsNotLost(t *testing.T) {
 	b := w.operator()
 	p := b.post("/campaigns", url.Values{"name": {"<i>Spring"}, "html": {"<p>long work</p>"}, "rate": {"fast"},
 
-		"render.params": {"[1]"}, "endAt": {"soon"}, "replyTo": {"nobody"}, "window.days": {"tue"}, "keepLog": {"on"},
-		"archive": {"on"}})
+		"render.params": {"[1]"}, "endAt": {"soon"}, "replyTo": {"nobody"}, "window.days": {"tue"},
+		"keepLog": {"on"}, "archive": {"on"}})
 	if p.status != http.StatusBadRequest {
 		t.Errorf("%d", p.status)
 	}

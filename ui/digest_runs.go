@@ -120,7 +120,8 @@ func runReason(reason string) string {
 	words := map[string]string{
 		"empty": "no events are pending", "off": "the recipient turned it off",
 		"suppressed": "the address is suppressed",
-		"left":       "the recipient unsubscribed", "erased": "the person was erased", "address": "there is no address",
+		"left":       "the recipient unsubscribed", "erased": "the person was erased",
+		"address":  "there is no address",
 		"template": "the template failed", "cancelled": "its message was cancelled",
 	}[reason]
 	return cmp.Or(words, reason)

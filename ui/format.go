@@ -30,9 +30,8 @@ func functions(static *files) template.FuncMap {
 		"seconds": func(s float64) string { return span(time.Duration(s * float64(time.Second))) },
 		"count":   chart.Count,
 		"size":    size,
-		"clip":    clip,
-		"plural":  plural,
-		"first":   firstCurl,
+		"clip":    clip, "plural": plural,
+		"first": firstCurl,
 		"apiFields": func(name string, fields []apiField) any {
 			return struct {
 				Name   string

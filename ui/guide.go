@@ -182,7 +182,8 @@ func readGuide(name string) (guideView, error) {
 func allReasons() []byte {
 	table := []byte("| reason | meaning | cause | what to do |\n| --- | --- | --- | --- |\n")
 	for _, e := range replies.All() {
-		table = fmt.Appendf(table, "| `%s` | [%s](%s) | %s | %s |\n", e.Reason, e.Title, e.Source, e.Cause, e.Remedy)
+		table = fmt.Appendf(table, "| `%s` | [%s](%s) | %s | %s |\n", e.Reason, e.Title, e.Source, e.Cause,
+			e.Remedy)
 	}
 	return table
 }

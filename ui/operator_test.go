@@ -24,8 +24,8 @@ func TestFailuresAreExplainedOnTheOverview(t *testing.T) {
 		w.deliver(failed)
 	}
 	b := w.operator()
-	b.get("/").has(t, "Gmail: the mail is not authenticated", `data-label="Messages">2</td>`, "/messages/"+failed,
-		`href="/replay?reason=gmailUnauthenticated"`)
+	b.get("/").has(t, "Gmail: the mail is not authenticated", `data-label="Messages">2</td>`,
+		"/messages/"+failed, `href="/replay?reason=gmailUnauthenticated"`)
 	b.get("/replay?reason=gmailUnauthenticated").has(t, "Send 2 failed messages again?")
 	w.person("vera", api.RoleViewer).get("/").lacks(t, "/replay?reason=")
 }
@@ -46,7 +46,8 @@ func TestWebhooksListShowsHowTheyDo(t *testing.T) {
 	w.attempt(e.ID, page.Deliveries[0].ID)
 	p := w.operator().get("/webhooks")
 	p.isSafe(t, "/webhooks")
-	p.has(t, "CRM ", "0.0 %", "of 1 request", "answered 500 Internal Server Error", `data-label="Waiting" class="num">3<`)
+	p.has(t, "CRM ", "0.0 %", "of 1 request", "answered 500 Internal Server Error",
+		`data-label="Waiting" class="num">3<`)
 }
 
 // TestPresetsOfAnEndpoint: and every event is in one group of the form.
@@ -95,7 +96,8 @@ func TestTickedMessagesAreChanged(t *testing.T) {
 		"1 message was skipped")
 	viewer := w.person("vera", api.RoleViewer)
 	viewer.get("/outbox").lacks(t, `name="id"`, "ticked")
-	if p := viewer.post("/outbox/ticked", url.Values{"do": {"now"}, "id": later}); p.status != http.StatusForbidden {
+	p := viewer.post("/outbox/ticked", url.Values{"do": {"now"}, "id": later})
+	if p.status != http.StatusForbidden {
 		t.Errorf("a viewer: %d", p.status)
 	}
 	if p := b.post("/outbox/ticked", url.Values{"do": {"eat"}, "id": later}); p.status != http.StatusBadRequest {
@@ -105,35 +107,47 @@ func TestTickedMessagesAreChanged(t *testing.T) {
 
 func TestAuditSentences(t *testing.T) {
 	t.Parallel()
+	const done, refused, failed, begun = api.AuditDone, api.AuditRefused, api.AuditFailed, api.AuditBegun
 	who := api.AuditActor{Kind: "person", Name: "ann"}
 	entry := func(action, kind, id string, result api.AuditResult) api.AuditEntry {
-		return api.AuditEntry{Action: action, Who: who, Object: &api.AuditObject{Kind: kind, ID: id}, Result: result}
+		return api.AuditEntry{Action: action, Who: who, Object: &api.AuditObject{Kind: kind, ID: id},
+			Result: result}
 	}
-	for want, e := range map[string]api.AuditEntry{
-		"Account legacy was added by ann":                 entry("POST /v1/account", "account", "legacy", api.AuditDone),
-		"Account legacy was changed by ann":               entry("PUT /v1/account/{account}", "account", "legacy", api.AuditDone),
-		"Webhook endpoint x was not deleted by ann":       entry("DELETE /v1/webhook-endpoints/{id}", "endpoint", "x", api.AuditRefused),
-		"Queue bulk was paused by ann":                    entry("POST /queues/{queue}/pause", "queue", "bulk", api.AuditDone),
-		"Queue bulk may have been paused by ann":          entry("POST /admin/queues/bulk:pause", "queue", "bulk", api.AuditBegun),
-		"Settings were changed by ann":                    entry("POST /settings", "settings", "", api.AuditDone),
-		"User bob was given a sign-in link by ann":        entry("POST /people/{id}/link", "person", "bob", api.AuditDone),
-		"Token 1 was replaced by ann":                     entry("POST /tokens/{id}/rotate", "token", "1", api.AuditDone),
-		"ann signed in":                                   {Action: "login", Who: who},
-		"ann: secret rotate":                              {Action: "secret rotate", Who: who},
-		"Message A was cancelled by ann":                  entry("POST /messages/{id}/cancel", "message", "A", api.AuditDone),
-		"Campaign may was changed by ann":                 entry("PATCH /v1/campaigns/{campaign}", "campaign", "may", api.AuditDone),
-		"Suppression was added by ann":                    entry("POST /suppressions/add", "suppression", "", api.AuditDone),
-		"Category comment was not changed by ann":         entry("POST /digests/kinds/{account}/{id}", "digestKind", "comment", api.AuditFailed),
-		"ann sent a request":                              {Action: "GET /v1/tokens", Who: who},
-		"ann sent a request that was refused":             {Action: "GET /v1/tokens", Who: who, Result: api.AuditRefused},
-		"Subscriber 7 was unsubscribed by ann":            entry("POST /audience/{account}/{id}/leave", "subscriber", "7", api.AuditDone),
-		"Template order was restored by ann":              entry("POST /templates/{id}/restore", "template", "order", api.AuditDone),
-		"DKIM key example.com was deleted by ann":         entry("DELETE /v1/dkim/{domain}", "dkim", "example.com", api.AuditDone),
-		"Search index was changed by ann":                 entry("PUT /v1/documents/rebuild", "documents", "", api.AuditDone),
-		"Gateway ses was given a provider webhook by ann": entry("POST /gateways/{id}/webhook", "gateway", "ses", api.AuditDone),
+	for _, c := range []struct {
+		want  string
+		entry api.AuditEntry
+	}{
+		{"Account legacy was added by ann", entry("POST /v1/account", "account", "legacy", done)},
+		{"Account legacy was changed by ann", entry("PUT /v1/account/{account}", "account", "legacy", done)},
+		{"Webhook endpoint x was not deleted by ann",
+			entry("DELETE /v1/webhook-endpoints/{id}", "endpoint", "x", refused)},
+		{"Queue bulk was paused by ann", entry("POST /queues/{queue}/pause", "queue", "bulk", done)},
+		{"Queue bulk may have been paused by ann",
+			entry("POST /admin/queues/bulk:pause", "queue", "bulk", begun)},
+		{"Settings were changed by ann", entry("POST /settings", "settings", "", done)},
+		{"User bob was given a sign-in link by ann", entry("POST /people/{id}/link", "person", "bob", done)},
+		{"Token 1 was replaced by ann", entry("POST /tokens/{id}/rotate", "token", "1", done)},
+		{"ann signed in", api.AuditEntry{Action: "login", Who: who}},
+		{"ann: secret rotate", api.AuditEntry{Action: "secret rotate", Who: who}},
+		{"Message A was cancelled by ann", entry("POST /messages/{id}/cancel", "message", "A", done)},
+		{"Campaign may was changed by ann", entry("PATCH /v1/campaigns/{campaign}", "campaign", "may", done)},
+		{"Suppression was added by ann", entry("POST /suppressions/add", "suppression", "", done)},
+		{"Category comment was not changed by ann",
+			entry("POST /digests/kinds/{account}/{id}", "digestKind", "comment", failed)},
+		{"ann sent a request", api.AuditEntry{Action: "GET /v1/tokens", Who: who}},
+		{"ann sent a request that was refused",
+			api.AuditEntry{Action: "GET /v1/tokens", Who: who, Result: api.AuditRefused}},
+		{"Subscriber 7 was unsubscribed by ann",
+			entry("POST /audience/{account}/{id}/leave", "subscriber", "7", done)},
+		{"Template order was restored by ann", entry("POST /templates/{id}/restore", "template", "order", done)},
+		{"DKIM key example.com was deleted by ann",
+			entry("DELETE /v1/dkim/{domain}", "dkim", "example.com", done)},
+		{"Search index was changed by ann", entry("PUT /v1/documents/rebuild", "documents", "", done)},
+		{"Gateway ses was given a provider webhook by ann",
+			entry("POST /gateways/{id}/webhook", "gateway", "ses", done)},
 	} {
-		if got := auditSentence(e); got != want {
-			t.Errorf("%q, want %q", got, want)
+		if got := auditSentence(c.entry); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

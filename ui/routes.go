@@ -308,8 +308,8 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/playbooks", "/outbox", "/outbox/*", "/static/*", "/login", "/login/*", "/logout", "/theme", "/filters",
-	"/log", "/search", "/to/*", "/cancel", "/replay",
+	"/", "/playbooks", "/outbox", "/outbox/*", "/static/*", "/login", "/login/*", "/logout", "/theme",
+	"/filters", "/log", "/search", "/to/*", "/cancel", "/replay",
 	"/queues", "/queues/*",
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/gateways/*",

@@ -46,7 +46,8 @@ type pickGroup struct {
 var termOperators = []pickGroup{
 	{"Attributes", []pick{{ID: "is", Name: "is"}, {ID: "isNot", Name: "is not"}, {ID: "in", Name: "is one of"},
 		{ID: "contains", Name: "contains"}, {ID: "startsWith", Name: "starts with"},
-		{ID: "gt", Name: "is more than"}, {ID: "gte", Name: "is at least"}, {ID: "lt", Name: "is less than"}, {ID: "lte", Name: "is at most"},
+		{ID: "gt", Name: "is more than"}, {ID: "gte", Name: "is at least"}, {ID: "lt", Name: "is less than"},
+		{ID: "lte", Name: "is at most"},
 		{ID: "before", Name: "is before"}, {ID: "after", Name: "is after"}, {ID: "exists", Name: "is set"},
 		{ID: "missing", Name: "is not set"}}},
 	{"Lists", []pick{{ID: "subscribed", Name: "subscribed"}, {ID: "pending", Name: "not confirmed yet"},

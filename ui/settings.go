@@ -56,7 +56,8 @@ var settingLabels = map[string]string{
 // Sections returns the settings of the form by topic.
 func (v settingsView) Sections() (all []settingSection) {
 	for _, row := range v.Rows {
-		legend := map[string]string{"webhooks": "Webhooks", "serviceUrl": "Sending", "trackOpens": "Tracking"}[row.Name]
+		legend := map[string]string{"webhooks": "Webhooks", "serviceUrl": "Sending",
+			"trackOpens": "Tracking"}[row.Name]
 		if legend != "" || len(all) == 0 {
 			all = append(all, settingSection{Legend: legend})
 		}

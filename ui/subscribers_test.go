@@ -93,8 +93,8 @@ func TestSubscriberIsFollowedThroughThePages(t *testing.T) {
 	p = b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, "Subscriber added.", "Ann@example.com", "<b>Ann</b>", "subscribed</span>", "fair", "Yes <i>please</i>",
-		`href="/suppressions?q=Ann%40example.com"`)
+	p.has(t, "Subscriber added.", "Ann@example.com", "<b>Ann</b>", "subscribed</span>", "fair",
+		"Yes <i>please</i>", `href="/suppressions?q=Ann%40example.com"`)
 	if strings.Contains(p.body, "<b>Ann") || strings.Contains(p.body, "<i>please") {
 		t.Error("what a stranger wrote is not escaped")
 	}

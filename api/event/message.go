@@ -88,7 +88,7 @@ type Failure struct {
 	SMTPResponse     string `json:"smtpResponse,omitempty"` // the reply, where there was one
 	SMTPResponseCode *int   `json:"smtpResponseCode"`       // null where no reply came
 	SMTPCommand      string `json:"smtpCommand,omitempty"`
-	Verdict          string `json:"verdict,omitempty"` // such as hard, which means refused permanently; see docs/delivery.md
+	Verdict          string `json:"verdict,omitempty"` // such as hard: refused permanently; see docs/delivery.md
 	InDoubt          bool   `json:"inDoubt,omitempty"` // the attempt died between the final dot and the reply
 }
 

@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, con *console) int {
 		args = []string{"--help"}
 	case len(args) == 1 && args[0] == "api":
 		args = []string{"api", "--help"}
-	case args[0] == "--version", args[0] == "-v": // not a flag of all commands, because templates have versions too
+	case args[0] == "--version", args[0] == "-v": // no flag of all commands: templates have versions too
 		args[0] = "version"
 	case args[0] == "help":
 		args = append(args[1:], "--help")
@@ -92,8 +92,8 @@ func run(ctx context.Context, args []string, con *console) int {
 }
 
 // globalFlags are the flags that may stand before the command, and whether a value follows.
-var globalFlags = map[string]bool{"--url": true, "--token": true, "--json": false, "--config": true, "-c": true,
-	"--set": true}
+var globalFlags = map[string]bool{"--url": true, "--token": true, "--json": false, "--config": true,
+	"-c": true, "--set": true}
 
 // commandFirst moves global flags behind the command, where kong expects them.
 func commandFirst(args []string) []string {

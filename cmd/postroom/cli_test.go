@@ -28,11 +28,12 @@ func TestGlobalFlagsMayComeFirst(t *testing.T) {
 // TestHelpAndVersionAreWordsToo as in other programs.
 func TestHelpAndVersionAreWordsToo(t *testing.T) {
 	t.Parallel()
-	for typed, want := range map[string]string{"help": "Usage: postroom <command>", "help outbox": "outbox cancel",
-		"help token add": "postroom token add", "-v": "postroom"} {
+	for typed, want := range map[string]string{"help": "Usage: postroom <command>",
+		"help outbox": "outbox cancel", "help token add": "postroom token add", "-v": "postroom"} {
 		var out, err bytes.Buffer
 		con := &console{out: &out, err: &err}
-		if code := run(t.Context(), strings.Fields(typed), con); code != exitDone || !strings.Contains(out.String(), want) {
+		code := run(t.Context(), strings.Fields(typed), con)
+		if code != exitDone || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %d %s %s", typed, code, out.String(), err.String())
 		}
 	}

@@ -11,7 +11,8 @@ func digestVerbs() []verb {
   postroom digest event --file events.ndjson
 A line of a file:
   {"recipient":"user-17","category":"comment","entityType":"post","entityId":"5","idempotencyKey":"c-99"}`},
-		{name: "runs", help: "List digest runs, newest first.", run: first(api.ListDigestRuns, "runs", digestRunsGrid),
+		{name: "runs", help: "List digest runs, newest first.",
+			run: first(api.ListDigestRuns, "runs", digestRunsGrid),
 			more: `Examples:
   postroom digest runs --state failed --since 24h
   postroom digest runs --recipient user-17`},

@@ -174,7 +174,8 @@ func (w *watcher) missed(logged []api.LoggedMessage) (lines []string) {
 			continue
 		}
 		as := api.OutboxMessage{Envelope: m.Envelope, Subject: m.Subject}
-		lines = append(lines, w.finish(messageLine(m.QueueID, string(m.Status), as, clean(m.Response)), m.QueueID)...)
+		line := messageLine(m.QueueID, string(m.Status), as, clean(m.Response))
+		lines = append(lines, w.finish(line, m.QueueID)...)
 	}
 	return lines
 }

@@ -118,7 +118,9 @@ func TestFieldsThatDoNotMatchStopTheStart(t *testing.T) {
 		"the script does not declare epoch": func() {
 			NewScript[struct{}, word]("x", "-- Answer: OK\nreturn OK")
 		},
-		"isn't a slice of structs": func() { NewScript[struct{}, int]("x", "-- Rows: a\nlocal a = 1\nreturn {ROW}") },
+		"isn't a slice of structs": func() {
+			NewScript[struct{}, int]("x", "-- Rows: a\nlocal a = 1\nreturn {ROW}")
+		},
 	} {
 		func() {
 			defer func() {

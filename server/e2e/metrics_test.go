@@ -117,8 +117,8 @@ func readPage(t *testing.T) string {
 // tableOfMetrics is a table of the page, below a comment that says how the names of its metrics begin.
 var tableOfMetrics = regexp.MustCompile(`(?m)^<!-- metrics: (.+) -->\n\n(?:\|.*\n)*`)
 
-// tables returns the page with the tables that a scrape makes. A metric is in the table that names the most of
-// its beginning.
+// tables returns the page with the tables that a scrape makes. A metric is in the table that names the most
+// of its beginning.
 func tables(t *testing.T, page string, scraped map[string]metric) string {
 	t.Helper()
 	var all []string

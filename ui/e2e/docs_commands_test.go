@@ -19,8 +19,8 @@ import (
 var refusedCommands = []string{`"subjet"`}
 
 // TestCommandsOfTheGuide: each curl of docs/ to the API is one request when pasted into a shell, with the
-// token as docs/quickstart.md says, to an operation of the OpenAPI document, with the queries and the body that
-// this takes.
+// token as docs/quickstart.md says, to an operation of the OpenAPI document, with the queries and the body
+// that this takes.
 func TestCommandsOfTheGuide(t *testing.T) {
 	t.Parallel()
 	_, router := describedBy(t, apptest.Run(t, map[string]string{"redis.url": testredis.URL(t)}).URL())

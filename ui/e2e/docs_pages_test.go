@@ -71,7 +71,8 @@ func TestDocumentationPages(t *testing.T) {
 			t.Errorf("/docs/guide/replies does not list %s", e.Reason)
 		}
 	}
-	shown := regexp.MustCompile(`<img src="(/docs/[^"]*)"`).FindAllStringSubmatch(seen["/docs/guide/dashboard"], -1)
+	picture := regexp.MustCompile(`<img src="(/docs/[^"]*)"`)
+	shown := picture.FindAllStringSubmatch(seen["/docs/guide/dashboard"], -1)
 	if len(shown) == 0 {
 		t.Error("/docs/guide/dashboard has no pictures")
 	}
