@@ -24,8 +24,8 @@ var block = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n(?:\n```json\n(.*?)^```\
 
 // pagesToRun are the pages whose commands run, with the number of messages that the relay gets from each.
 var pagesToRun = map[string]int{"README.md": 1, "docs/quickstart.md": 2, "docs/concepts.md": 1,
-	"docs/first-campaign.md": 4, "docs/first-digest.md": 1, "docs/smtp.md": 1, "docs/sending.md": 4, 
-	"docs/lists.md": 2,
+	"docs/first-campaign.md": 4, "docs/first-digest.md": 1, "docs/smtp.md": 1, "docs/sending.md": 4,
+	"docs/lists.md":    2,
 	"docs/segments.md": 0, "docs/api.md": 0, "docs/streams.md": 0, "docs/authentication.md": 0,
 	"docs/tracking.md": 1, "docs/delivery.md": 0, "docs/gateways.md": 0, "docs/templates.md": 1}
 
