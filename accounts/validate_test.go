@@ -162,7 +162,7 @@ func TestWeightsBesideTheOwnRelayAreExplained(t *testing.T) {
 	a.Gateways = []api.Route{{Gateway: "g", Weight: 1}}
 	err := validate(a)
 	if err == nil || !strings.Contains(err.Error(),
-		"make the account's own relay a gateway, or leave the weights out") {
+		"Make the account's relay a gateway, or remove the weights") {
 		t.Errorf("%v", err)
 	}
 }

@@ -26,8 +26,7 @@ type spec struct{ json, yaml, older []byte }
 
 const about = `Postroom accepts a message, stores it, responds, and then delivers it.
 
-The API for sending is compatible with EmailEngine's and extends it. Postroom refuses unknown keys in bodies and
-queries. An error response lists all invalid fields. A successful submit means that the message is stored.`
+The API for sending is compatible with EmailEngine's and extends it. Postroom refuses unknown keys in bodies and queries. An error response lists all invalid fields. A successful submit means that the message is stored.`
 
 // writeSpec writes the OpenAPI document from the table of routes, the types in package api, and the examples
 // of operations by their ids.

@@ -96,7 +96,7 @@ func TestTickedMessagesAreChanged(t *testing.T) {
 		"1 message was skipped")
 	viewer := w.person("vera", api.RoleViewer)
 	viewer.get("/outbox").lacks(t, `name="id"`, "ticked")
-	p := viewer.post("/outbox/ticked", url.Values{"do": {"now"}, "id": later})
+	p = viewer.post("/outbox/ticked", url.Values{"do": {"now"}, "id": later})
 	if p.status != http.StatusForbidden {
 		t.Errorf("a viewer: %d", p.status)
 	}

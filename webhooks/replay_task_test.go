@@ -126,7 +126,7 @@ func TestReplayStopsWithItsEndpoint(t *testing.T) {
 	if v := b.ContinueReplay(t.Context(), b.replayTask()).String(); v != "done" {
 		t.Fatalf("verdict %s", v)
 	}
-	if s := b.replayed(ep.ID); s.State != "stopped" || !strings.Contains(s.Error, "switched off") {
+	if s := b.replayed(ep.ID); s.State != "stopped" || !strings.Contains(s.Error, "was disabled") {
 		t.Errorf("got %+v", s)
 	}
 	if err := b.StartReplay(t.Context(), ep.ID, b.clock()); fault.CodeOf(err) != "WebhookEndpointDisabled" {

@@ -247,8 +247,8 @@ func TestSignRefuses(t *testing.T) {
 		{"CR at the end", "From: a@example.com\r\n\r\nx\r", "line end"},
 		{"nothing", "", "no From"},
 		{"no From", "To: a@example.com\r\n\r\nx\r\n", "no From"},
-		{"no field", "From: a@example.com\r\nhello\r\n\r\n", "no field"},
-		{"blank before the colon", "From : a@example.com\r\n\r\n", "no field"},
+		{"no field", "From: a@example.com\r\nhello\r\n\r\n", "isn't a field"},
+		{"blank before the colon", "From : a@example.com\r\n\r\n", "isn't a field"},
 		{"folded at the start", " x\r\nFrom: a@example.com\r\n\r\n", "begins with a blank"},
 		{"cut off", "From: a@exam", "no end"},
 	} {

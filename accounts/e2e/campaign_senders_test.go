@@ -400,11 +400,11 @@ func TestAnOperatorOfAnAccountSendsNoCampaignAsAnother(t *testing.T) {
 	apptest.Draft(t, r.a, "clean", "lista", nil)
 	post := r.operatorOfA(t)
 	form := url.Values{"name": {"Spoofed"}, "lists": {"lista"}, "subject": {"News"},
-		"html":        {apptest.LetterHTML},
-		"fromAddress": {"ceo@b.example"}, "version": {"1"}, "events": {"ends"}}
+		"html":         {apptest.LetterHTML},
+		"from.address": {"ceo@b.example"}, "version": {"1"}, "events": {"ends"}}
 	variants := maps.Clone(form)
-	maps.Copy(variants, url.Values{"fromAddress": {""}, "variants.0.variant": {"x"}, "variants.1.variant": {"y"},
-		"variants.1.fromAddress": {"ceo@b.example"}})
+	maps.Copy(variants, url.Values{"from.address": {""}, "variants.0.variant": {"x"}, "variants.1.variant": {"y"},
+		"variants.1.from.address": {"ceo@b.example"}})
 	for _, form := range []url.Values{form, variants} {
 		for _, path := range []string{"/campaigns", "/campaigns/clean", "/campaigns/foreign"} {
 			if status := post(path, form); status != http.StatusForbidden {

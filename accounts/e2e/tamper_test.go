@@ -56,7 +56,7 @@ func TestARelayMovedInRedisGetsNoPassword(t *testing.T) {
 		return err != nil
 	})
 	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != http.StatusServiceUnavailable ||
-		f.Problem.Code != "AccountUnreadable" || !strings.Contains(f.Problem.Message, "changed in Redis") {
+		f.Problem.Code != "AccountUnreadable" || !strings.Contains(f.Problem.Message, "their host or port, or this instance's secret changed") {
 		t.Errorf("a submit of the account: %v, want 503 with the cause", err)
 	}
 	if _, err := api.Submit.Do(t.Context(), client, mailFrom("", "ann@example.net")); err != nil {

@@ -51,7 +51,7 @@ func TestNormalizeAddress(t *testing.T) {
 		{"not UTF-8", "b\xffb@example.net", "", "it is not UTF-8"},
 		{"comma", "a,b@example.net", "", "it contains ,"},
 		{"comment", "bob(x)@example.net", "", "it contains ("},
-		{"dot at the end", "bob.@example.net", "", "a dot stands at an end"},
+		{"dot at the end", "bob.@example.net", "", "starts or ends with a dot"},
 		{"two dots", "a..b@example.net", "",
 			"the part before the @ starts or ends with a dot, or has two dots in a row"},
 		{"domain literal", "bob@[192.0.2.1]", "", "the domain can't be an IP address"},

@@ -207,7 +207,7 @@ func TestAHeaderLineThatCannotBeFoldedIsRefused(t *testing.T) {
 			">\n\nx\n--b--\n"},
 	} {
 		_, _, err := message.FromRaw([]byte(row.raw), override, steady())
-		want := "raw: its " + row.field + " can't be folded into lines of 998 octets (RFC 5322 section 2.1.1)"
+		want := "raw: the header " + row.field + " can't be folded into lines of 998 octets (RFC 5322 section 2.1.1)"
 		if got := faultsOf(t, err); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %q", row.field, got)
 		}

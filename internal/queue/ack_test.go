@@ -59,7 +59,7 @@ func (b bench) left(t *testing.T) map[string]any {
 			hash := b.redis.HGetAll(t.Context(), key).Val()
 			left[key] = slices.Sorted(maps.Keys(hash))
 		case "zset":
-			left[key] = b.redis.ZRange(t.Context(), key, 0, -1).Val()
+			left[key] = slices.Sorted(slices.Values(b.redis.ZRange(t.Context(), key, 0, -1).Val()))
 		case "list":
 			left[key] = b.redis.LRange(t.Context(), key, 0, -1).Val()
 		default:
@@ -72,8 +72,8 @@ func (b bench) left(t *testing.T) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, info := range completed {
-		left[fmt.Sprint("completed ", i)] = fmt.Sprint(info.ID, info.State, info.Retention, info.Type, info.Retried,
+	for _, info := range completed { // in any order: workers run side by side
+		left["completed "+info.ID] = fmt.Sprint(info.State, info.Retention, info.Type, info.Retried,
 			info.MaxRetry, info.Timeout, string(info.Payload), info.CompletedAt.IsZero())
 	}
 	return left

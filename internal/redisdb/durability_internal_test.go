@@ -39,7 +39,7 @@ func TestJudge(t *testing.T) {
 			false, []string{"restart loses all"}, "no persistence"},
 		"replicas only": {with("aof_enabled", "0"), map[string]string{"save": ""}, false,
 			[]string{"as a replica does"}, "no persistence reported; replicas: 1"},
-		"nothing known": {with("aof_enabled", "0"), nil, false, []string{"does not tell"}, "no persistence"},
+		"nothing known": {with("aof_enabled", "0"), nil, false, []string{"doesn't report"}, "no persistence"},
 		"a replica": {with("role", "slave"), map[string]string{"save": ""}, true,
 			[]string{"is a replica"}, ""},
 		"alone": {with("connected_slaves", "0"), map[string]string{"save": ""}, true, nil,

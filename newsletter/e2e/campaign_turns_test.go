@@ -442,7 +442,7 @@ func TestSendOfWhatCanNotBegin(t *testing.T) {
 	}
 	late := end.Add(time.Minute).Format(time.RFC3339)
 	if _, err = api.SendCampaign.Do(ctx, client, api.CampaignStart{At: late}, "c2"); codeOf(err) !=
-		"CampaignRefused" || !strings.Contains(err.Error(), "no time") {
+		"CampaignRefused" || !strings.Contains(err.Error(), "but its endAt is") {
 		t.Errorf("after its end: %v", err)
 	}
 	just := time.Now().Add(-4 * time.Minute).Format(time.RFC3339)

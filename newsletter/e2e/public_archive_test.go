@@ -318,7 +318,7 @@ func keeps(t *testing.T, db *redisdb.DB, client *api.Client) {
 		rdb.Del(ctx, key) // as Redis does later
 	}
 	if err := show("text", true); apptest.Status(err) != http.StatusConflict ||
-		!strings.Contains(err.Error(), "is not stored any more") {
+		!strings.Contains(err.Error(), "is no longer stored") {
 		t.Errorf("without its content: %v", err)
 	}
 }

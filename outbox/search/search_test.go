@@ -95,10 +95,10 @@ func TestSearchRefuses(t *testing.T) {
 		"a page very far":   {api.DocumentQuery{Page: 1 << 60}, "page: pages end at 10000 messages"},
 		"a large page":      {api.DocumentQuery{PageSize: 501}, "pageSize: must be between 1 and 500"},
 		"another order":     {api.DocumentQuery{Sort: "size"}, "sort: must be newest or relevance"},
-		"no cursor":         {api.DocumentQuery{Cursor: "!"}, "cursor: is none"},
-		"not our cursor":    {api.DocumentQuery{Cursor: "W10"}, "cursor: is none"},
-		"half a cursor":     {api.DocumentQuery{Cursor: "WzAsMV0"}, "cursor: is none"},
-		"a cursor of words": {api.DocumentQuery{Cursor: "eyJhIjoxfQ"}, "cursor: is none"},
+		"no cursor":         {api.DocumentQuery{Cursor: "!"}, "cursor: isn't a cursor from a response"},
+		"not our cursor":    {api.DocumentQuery{Cursor: "W10"}, "cursor: isn't a cursor from a response"},
+		"half a cursor":     {api.DocumentQuery{Cursor: "WzAsMV0"}, "cursor: isn't a cursor from a response"},
+		"a cursor of words": {api.DocumentQuery{Cursor: "eyJhIjoxfQ"}, "cursor: isn't a cursor from a response"},
 	} {
 		if _, err := w.Search(t.Context(), c.query); !fault.Is(err, fault.Invalid) ||
 			!strings.Contains(err.Error(), c.want) {

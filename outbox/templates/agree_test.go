@@ -43,7 +43,7 @@ func TestFaultsAreToldAllAtOnceWithTheirPaths(t *testing.T) {
 		}},
 		{"mjml", api.TemplateRequest{Name: "n", TemplateDefinition: definition{Format: "mjml",
 			Content: api.TemplateContent{HTML: "<mjml></mjml>"}}}, fault.Invalid,
-			[]string{"format: must be html or markdown: MJML is compiled when the template is written, with npx mjml"}},
+			[]string{"format: must be html or markdown. Compile MJML with npx mjml"}},
 		{"fields and syntax", api.TemplateRequest{Name: "n", TemplateDefinition: definition{
 			Missing: "x", Content: api.TemplateContent{HTML: "{{"}}}, fault.Invalid,
 			[]string{"missing: ", "content.html: "}},
@@ -54,10 +54,10 @@ func TestFaultsAreToldAllAtOnceWithTheirPaths(t *testing.T) {
 			Content: api.TemplateContent{HTML: "{{> md}}"}}}, fault.Unprocessable,
 			[]string{`content.html: the partial "md" is written in markdown, this in html`}},
 		{"a layout without a place", of("layout", "l", "<b></b>"), fault.Invalid,
-			[]string{"content.html: must say with {{> @partial-block}}"}},
+			[]string{"content.html: must contain {{> @partial-block}}"}},
 		{"a layout with a subject", api.TemplateRequest{Name: "l", Kind: "layout", TemplateDefinition: definition{
 			Format: "markdown", Content: api.TemplateContent{Subject: "x", Text: "y"}}}, fault.Invalid,
-			[]string{"format: of a layout", "content.subject: is for templates", "content.text: is for templates",
+			[]string{"format: must be html for a layout", "content.subject: is only for templates", "content.text: is only for templates",
 				"content.html: is required"}},
 		{"the name of a partial", partial("a b", "x"), fault.Invalid, []string{"name: of a partial"}},
 		{"too large", html("n", strings.Repeat("x", maxPart+1)), fault.Invalid,

@@ -48,7 +48,7 @@ func TestFindings(t *testing.T) {
 		"bounces of little mail": {judgeRate(bounceRate, "ses", 9, 10, 9, .05), false, 1, ""},
 		"complaints of no mail":  {judgeRate(complaintRate, "ses", 3, 3, 0, .001), false, 0, ""},
 		"complaints": {judgeRate(complaintRate, "ses", 3, 3, 3000, .001), true, .001,
-			"3 complained, 0.10 %"},
+			"3 of 3000 recipients of messages through gateway ses complained, 0.10 %"},
 		"no failures":           {judgeFailures(failures(10, 0), 100, 0.5), false, 0, ""},
 		"failures, few of many": {judgeFailures(failures(1000, 99), 100, 0.5), false, 99, ""},
 		"many failures": {judgeFailures(failures(10_000, 100), 100, 0.5), true, 100,

@@ -340,7 +340,7 @@ func TestBrokenMailIsNotTakenApart(t *testing.T) {
 		{"Subject: no body\n", "its header has no end"},
 	} {
 		_, err := takeApart(raw("From: a@example.com\n" + row.raw))
-		if err == nil || !strings.HasPrefix(err.Error(), "can't be taken apart: ") ||
+		if err == nil || !strings.HasPrefix(err.Error(), "can't be parsed: ") ||
 			!strings.Contains(err.Error(), row.want) {
 			t.Errorf("%q: error %v, want %q", row.raw, err, row.want)
 		}

@@ -133,7 +133,7 @@ func TestTrouble(t *testing.T) {
 		"too many requests": {
 			answers(429, "7",
 				`{"error":{"type":"circuit_breaking_exception","reason":"too much"},"status":429}`), 7 * time.Second,
-			"too much to do"},
+			"overloaded or not working"},
 		"some documents not taken": {answers(200, "", rejected), 0,
 			"429 es_rejected_execution_exception"},
 		"an error of the server": {answers(500, "", `{"error":{"type":"x","reason":"y"}}`), 0,
