@@ -55,7 +55,7 @@ func TestDNSOfAnAccountIsShownAndChecked(t *testing.T) {
 
 	w.dns.BounceDomain = "bounces.example.com"
 	b.get(at).has(t, "MX of return paths", "10 mail.example.com")
-	b.get("/accounts/default/dns").has(t, "v=spf1 a:relay.test ~all", "does not sign")
+	b.get("/accounts/default/dns").has(t, "v=spf1 a:relay.test ~all", "doesn't sign")
 	bea := w.person("bea", api.RoleOperator, "shop")
 	if p := bea.get("/accounts/default/dns"); p.status != http.StatusForbidden {
 		t.Errorf("records of another account: %d", p.status)

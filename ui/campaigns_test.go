@@ -287,7 +287,7 @@ func TestACampaignThroughItsForms(t *testing.T) {
 		t.Errorf("what the form has not is still there: %+v", c)
 	}
 	stale := b.post("/campaigns/spring", springForm(url.Values{"version": {"1"}, "subject": {"Other"}}))
-	stale.has(t, "is at version 2 now", `value="Other"`)
+	stale.has(t, "is now at version 2", `value="Other"`)
 	if stale.status != http.StatusConflict {
 		t.Errorf("of a stale form: %d", stale.status)
 	}
@@ -328,7 +328,7 @@ func TestACampaignThroughItsForms(t *testing.T) {
 		`<a href="/segments?account=default&name=Did%20not%20open%20spring&rule=%7b%22and`)
 	b.submitForm("/segments", url.Values{"name": {offered.Name}, "segment": {"idle"},
 		"rule": {offered.Rule}}).has(t, "got campaign spring, and not (opened campaign spring)")
-	b.submitForm("/campaigns/spring/delete", nil).has(t, `class="flash bad"`, "is named by the segment idle")
+	b.submitForm("/campaigns/spring/delete", nil).has(t, `class="flash bad"`, "is used by the segment idle")
 	b.submitForm("/segments/idle/delete", nil).has(t, "Segment idle deleted")
 	b.submitForm("/campaigns/spring/delete", nil).has(t, "Campaign spring deleted", "1 campaign")
 }

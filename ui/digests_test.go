@@ -138,7 +138,7 @@ func TestKindsOfDigests(t *testing.T) {
 	if p = b.post(at, url.Values{"version": {"1"}, "title.0.text": {"Old"}}); p.status != http.StatusConflict {
 		t.Errorf("a change of an old version: %d", p.status)
 	}
-	p.has(t, "is at version 2 now, not 1", `value="Old"`)
+	p.has(t, "is now at version 2, not 1", `value="Old"`)
 	b.submitForm(at+"/delete", nil).has(t, "were deleted", "No category settings yet")
 	if p := b.post(at+"/delete", nil); p.status != http.StatusNotFound {
 		t.Errorf("deleted twice: %d", p.status)
@@ -165,7 +165,7 @@ func TestARefusedKindIsNotLost(t *testing.T) {
 		"values": {url.Values{"category": {"*"}, "title.0.language": {"xxxxxxxxxx"},
 			"title.0.text": {"A"}, "lane": {"fast"},
 			"preference.mode": {"monthly"}, "preference.day": {"32"}, "template": {"none"}}, []string{
-			"category can’t be", "title.xxxxxxxxxx is of no language", "lane must be", "preference.day must be",
+			"category can’t be", "title.xxxxxxxxxx must have a language", "lane must be", "preference.day must be",
 			`value="32"`}},
 		"template": {url.Values{"category": {"c"}, "template": {"none"}},
 			[]string{"template There is no template"}},

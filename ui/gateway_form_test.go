@@ -85,7 +85,7 @@ func TestWrongNumbersOfAGatewayAreBesideTheirFields(t *testing.T) {
 	p.has(t, `id="port-wrong">must be a whole number`, `id="limits.perDay-wrong">must be a number`,
 		`value="lots"`)
 	p = b.post("/gateways", url.Values{"gateway": {"?"}, "oauth2.scope": {"mail"}, "proxy": {"x"}})
-	p.has(t, `id="gateway-wrong">must begin`, `id="host-wrong">is required`, `id="proxy-wrong">`,
+	p.has(t, `id="gateway-wrong">must start`, `id="host-wrong">is required`, `id="proxy-wrong">`,
 		`id="oauth2.clientId-wrong">`)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
@@ -201,6 +202,9 @@ func (g guideLinks) Transform(page *ast.Document, _ text.Reader, _ parser.Contex
 		}
 		if shown, ok := n.(*ast.Image); ok && entering {
 			shown.Destination = []byte(guidePath + "/" + path.Join(g.folder, string(shown.Destination)))
+		}
+		if cell, ok := n.(*tables.TableCell); ok && entering && cell.Parent().Kind() == tables.KindTableHeader {
+			cell.SetAttributeString("scope", []byte("col"))
 		}
 		return ast.WalkContinue, nil
 	})

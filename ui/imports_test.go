@@ -138,7 +138,7 @@ func TestTheFormOfAList(t *testing.T) {
 	w := setup(t)
 	w.list("default", "news")
 	b := w.operator()
-	b.get("/lists/news/form").has(t, "has no form, because it is not public")
+	b.get("/lists/news/form").has(t, "has no form, because it isn't public")
 	if p := b.get("/lists/news/form/preview"); p.status != http.StatusConflict {
 		t.Errorf("the preview of no form: %d", p.status)
 	}

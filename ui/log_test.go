@@ -260,7 +260,7 @@ func TestDeadLetterIsSentAgainWithCorrections(t *testing.T) {
 		"as": {"other"}}).
 		has(t, "The message is due again.", "replaced", "ann@example.net", "bea@example.net", "<dd>spare</dd>",
 			`href="/outbox?account=other"`, "Sent again by hand")
-	b.submitForm(path+"/replay", url.Values{}).has(t, `class="flash bad"`, "has not failed")
+	b.submitForm(path+"/replay", url.Values{}).has(t, `class="flash bad"`, "hasn't failed")
 	w.deliver(id)
 	b.get(path).has(t, "This message was sent", "replaced", "Sent: ann@example.net and 1 other")
 }

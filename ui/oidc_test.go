@@ -69,7 +69,7 @@ func TestLoginsAtAnIssuerThatAreRefused(t *testing.T) {
 	b := w.browser()
 	back := s.LogIn(t, b.get("/login/oidc").to(), "bob", testoidc.Password)
 	p := b.get(back.RequestURI())
-	if p.status != http.StatusForbidden || !strings.Contains(p.text(), "gives bob@example.com no role here") {
+	if p.status != http.StatusForbidden || !strings.Contains(p.text(), "gives bob@example.com no role") {
 		t.Error(p.status, p.text())
 	}
 	begun, err := url.Parse(b.get("/login/oidc?next=//evil.test/").to())
@@ -77,7 +77,7 @@ func TestLoginsAtAnIssuerThatAreRefused(t *testing.T) {
 	p = b.get("/login/oidc/callback?error=access_denied&error_description=%3Cscript%3E&state=" +
 		begun.Query().Get("state"))
 	p.isSafe(t, "a refusal")
-	if p.status != http.StatusUnauthorized || !strings.Contains(p.text(), "refused the login: access_denied") ||
+	if p.status != http.StatusUnauthorized || !strings.Contains(p.text(), "refused the sign-in: access_denied") ||
 		strings.Contains(p.body, "evil.test") {
 		t.Error(p.status, p.text())
 	}

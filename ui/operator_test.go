@@ -24,7 +24,7 @@ func TestFailuresAreExplainedOnTheOverview(t *testing.T) {
 		w.deliver(failed)
 	}
 	b := w.operator()
-	b.get("/").has(t, "Gmail: the mail is not authenticated", `data-label="Messages">2</td>`,
+	b.get("/").has(t, "Gmail: the message isn't authenticated", `data-label="Messages">2</td>`,
 		"/messages/"+failed, `href="/replay?reason=gmailUnauthenticated"`)
 	b.get("/replay?reason=gmailUnauthenticated").has(t, "Send 2 failed messages again?")
 	w.person("vera", api.RoleViewer).get("/").lacks(t, "/replay?reason=")

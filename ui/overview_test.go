@@ -107,9 +107,9 @@ func TestOverviewOfTrouble(t *testing.T) {
 	books := b.get("/playbooks")
 	books.isSafe(t, "/playbooks")
 	books.has(t, `id="a-relay-rests"`, `id="an-account-cant-log-in"`, "postroom gateway verify",
-		`<strong>Shows</strong>: alerts <code>queueAge</code>`, `href="/docs/guide/delivery#presets"`,
-		`<a href="#all-mail-is-deferred">all mail is deferred</a>`)
-	books.lacks(t, "**Shows**", "](", "`")
+		`<strong>Symptom:</strong> alerts <code>queueAge</code>`, `href="/docs/guide/delivery"`,
+		`<a href="#all-mail-is-deferred">All mail is deferred</a>`)
+	books.lacks(t, "**Symptom", "](", "`")
 }
 
 // TestOverviewOfAnAccount: who is bound to an account sees neither alerts of the instance, nor the numbers of

@@ -29,7 +29,7 @@ func TestThePageOfACampaignOffersSegments(t *testing.T) {
 	p.eachFieldHasALabel(t, at)
 	p.has(t, `<details class="card" open>`, `value="<i>Got c1"`, offered[0].Rule+"<b>")
 	b.post("/segments", url.Values{"name": {"G"}, "rule": {offered[0].Rule}}).has(t, `class="flash bad"`,
-		`id="rule-wrong">is "c1": there is no such campaign`)
+		`id="rule-wrong">is "c1", but account default has no such campaign`)
 }
 
 // TestARefusedSegmentKeepsItsInput, and says what is wrong next to the field.
@@ -108,7 +108,7 @@ func TestSegmentsOnThePages(t *testing.T) {
 		"Segment saved.",
 		"before the rule last changed")
 	b.post(at, url.Values{"version": {"1"}, "name": {"Beta"}, "rule": {`{"tag":"beta"}`}}).has(t,
-		"is at version 2 now, not 1")
+		"is now at version 2, not 1")
 	b.get("/audience?account=default&segment=beta").has(t, "No subscriber matches.")
 	b.submitForm(at+"/delete", nil).has(t, "Segment beta deleted.")
 	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "segment", ID: "beta", PageSize: 100})

@@ -46,7 +46,7 @@ func TestSettingsAreShownAndChanged(t *testing.T) {
 	b := w.operator()
 	p := b.get("/settings")
 	p.isSafe(t, "/settings")
-	p.has(t, `href="/settings" aria-current="page"`, "How often a message is tried before it fails", "1 to 100.",
+	p.has(t, `href="/settings" aria-current="page"`, "Default number of attempts before a message fails", "1 to 100.",
 		"Default: <code>7</code>", "X-One: ******\nX-Two: ******")
 	p.lacks(t, "<two>")
 	form := formOf(p)

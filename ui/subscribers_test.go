@@ -47,7 +47,7 @@ func TestListsAreAddedChangedAndDeleted(t *testing.T) {
 	b.submitForm("/lists", url.Values{"name": {"<i>Weekly</i> news"}, "list": {"weekly"}, "optIn": {"double"},
 		"public": {"on"}}).has(t, "<i>Weekly</i> news created.", "can subscribe", "default")
 	b.submitForm("/lists", url.Values{"name": {"Another"}, "list": {"weekly"}}).has(t, `class="flash bad"`,
-		`There is a list "weekly" already`)
+		`There is already a list "weekly"`)
 	b.submitForm("/lists", url.Values{"name": {"No"}, "list": {"a b"}}).has(t, "must be a label of a host name")
 	w.subscriber("default", "ann@example.com", "weekly")
 	p := b.get("/lists")
@@ -60,7 +60,7 @@ func TestListsAreAddedChangedAndDeleted(t *testing.T) {
 		"welcome.subject": {"Welcome"}, "welcome.text": {"Hello {{subscriber.name}}"}}
 	b.submitForm("/lists/weekly", change).has(t, "List saved.", "can’t see it", "48h", "Welcome",
 		"Hello {{subscriber.name}}")
-	b.submitForm("/lists/weekly", change).has(t, "is at version 2 now, not 1")
+	b.submitForm("/lists/weekly", change).has(t, "is now at version 2, not 1")
 	change.Set("version", "2")
 	change.Set("pendingRetention", "soon")
 	b.submitForm("/lists/weekly", change).has(t, "must be a duration")
@@ -99,14 +99,14 @@ func TestSubscriberIsFollowedThroughThePages(t *testing.T) {
 		t.Error("what a stranger wrote is not escaped")
 	}
 	b.submitForm("/audience", url.Values{"account": {"default"}, "email": {"ann@example.com"}}).has(t,
-		"There is a subscriber of this address already")
+		"There is already a subscriber with this address")
 	change := url.Values{"version": {"1"}, "email": {"ann@example.org"}, "name": {"Ann"}, "locale": {"de"},
 		"tz": {"Europe/Vienna"}, "tags": {"beta, vip"}, "attribute.0.name": {"plan"},
 		"attribute.0.kind": {"text"}, "attribute.0.value": {"<pro>"}, "attribute.1.name": {"seats"},
 		"attribute.1.kind": {"number"}, "attribute.1.value": {"3"}}
 	b.submitForm(at, change).has(t, "Subscriber saved.", "ann@example.org", "Europe/Vienna",
 		"beta, vip", `<dt>plan</dt><dd><pro></dd>`, `<dt>seats</dt><dd>3</dd>`)
-	b.submitForm(at, change).has(t, "at version 2 now, not 1")
+	b.submitForm(at, change).has(t, "now at version 2, not 1")
 	change.Set("version", "2")
 	change.Set("attribute.1.value", "three")
 	b.submitForm(at, change).has(t, "attributes.seats must be a number")

@@ -121,7 +121,7 @@ func TestAnEarlierVersionIsShownAndRestored(t *testing.T) {
 	p.isSafe(t, "an earlier version")
 	b.submitForm("/templates/order/restore", url.Values{"version": {"1"}}).has(t,
 		"The current version is 3, with the content of version 1.", "restored from 1")
-	b.submitForm("/templates/order/restore", url.Values{"version": {"77"}}).has(t, "There is no version 77")
+	b.submitForm("/templates/order/restore", url.Values{"version": {"77"}}).has(t, "has no version 77")
 	if p := b.post("/templates/order/restore", url.Values{"version": {"x"}}); p.status != http.StatusBadRequest {
 		t.Errorf("%d", p.status)
 	}

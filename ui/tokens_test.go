@@ -74,7 +74,7 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 		t.Fatalf("%+v, %v", next, err)
 	}
 	if p := b.submitForm("/tokens/"+g.TokenID+"/rotate", url.Values{"overlap": {"0"}}); !strings.Contains(p.body,
-		"replaced already") {
+		"already replaced") {
 		t.Error("a second time:", p.body)
 	}
 	p = b.submitForm("/tokens/"+next.TokenID+"/delete", nil)

@@ -27,7 +27,7 @@ func TestWhyPage(t *testing.T) {
 		`<code>postroom suppressions delete 'o'\''neil+x@example.net'</code>`,
 		`href="/suppressions?q=o%27neil%2Bx%40example.net"`)
 	b.get("/to/o'neil+x@example.net?message="+id).has(t, "Did this message arrive?")
-	b.get("/to/never@example.net").has(t, "did not arrive", "Nothing was submitted to never@example.net",
+	b.get("/to/never@example.net").has(t, "did not arrive", "Postroom has no message to never@example.net",
 		"No messages to this address.")
 	if got := b.get("/to/nobody"); got.status != http.StatusBadRequest {
 		t.Errorf("no address: %d", got.status)

@@ -99,7 +99,7 @@ type deadDeleteCmd struct {
 func (d *deadDeleteCmd) Run(s *session) error {
 	if !d.Yes && !s.confirm("Delete %s? You can't replay them afterwards.",
 		plural(len(d.IDs), "dead letter")) {
-		return fmt.Errorf("nothing was deleted: say --yes to delete %s, which can't be sent again then",
+		return fmt.Errorf("nothing was deleted. Add --yes to delete %s, which can't be sent again then",
 			plural(len(d.IDs), "dead letter"))
 	}
 	var out cancelled

@@ -189,7 +189,7 @@ func (c *operationCmd) Run(s *session) error {
 	}
 	what := strings.TrimSpace(c.of.Summary + " " + fmt.Sprint(ids...))
 	if c.asks() && texts["yes"] != "true" && !s.confirm("%s? It can't be undone.", clean(what)) {
-		return fmt.Errorf("nothing was done: say --yes to %s", strings.ToLower(what[:1])+what[1:])
+		return fmt.Errorf("nothing was done. Add --yes to %s", strings.ToLower(what[:1])+what[1:])
 	}
 	return c.call(s, in, texts, ids)
 }

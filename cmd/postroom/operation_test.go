@@ -145,7 +145,7 @@ func TestOperationsAskBeforeWhatCantBeUndone(t *testing.T) {
 			errTTY: tc.terminal}
 		code := run(t.Context(), append(append([]string{"api"}, strings.Fields(tc.args)...), "--url", server.URL,
 			"--token", "x"), con)
-		if code != tc.code || asked != tc.want || code > 0 && !strings.Contains(errs.String(), "say --yes to ") {
+		if code != tc.code || asked != tc.want || code > 0 && !strings.Contains(errs.String(), "Add --yes to ") {
 			t.Errorf("%s (%q): code %d, %q was asked: %s", tc.args, tc.answer, code, asked, errs.String())
 		}
 	}

@@ -144,7 +144,7 @@ func (o *outboxCancelCmd) cancel(s *session, q api.OutboxQuery) (out cancelled, 
 				return out, nil
 			}
 			if !s.confirm("Cancel %s?", plural(page.Total, "message")) {
-				return out, fmt.Errorf("nothing was cancelled: the flags select %s, say --yes to cancel",
+				return out, fmt.Errorf("nothing was cancelled: the flags select %s. Add --yes to cancel",
 					plural(page.Total, "message"))
 			}
 		}

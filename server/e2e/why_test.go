@@ -146,7 +146,7 @@ func TestDidNotArrive(t *testing.T) {
 		{"refused", func(t *testing.T, i *inquiry) {
 			id := i.submit("rcpt-554@example.net")
 			found := i.because("rcpt-554@example.net", "refused", api.ArrivedNo, "the relay", "554",
-				"no attempt will follow")
+				"failed permanently on")
 			hold(t, found, "postroom dead-letter replay "+id)
 		}},
 		{"suppressed", func(t *testing.T, i *inquiry) {
@@ -180,7 +180,7 @@ func TestDidNotArrive(t *testing.T) {
 			id := i.submit("bounced@example.net")
 			i.reported(id, `"type":"bounced","bounce":"hard","diagnostic":"550 5.1.1 no such user",`+
 				`"recipient":"bounced@example.net"`)
-			found := i.because("bounced@example.net", "bounced", api.ArrivedNo, "came back", "550 5.1.1 no such user")
+			found := i.because("bounced@example.net", "bounced", api.ArrivedNo, "and bounced on", "550 5.1.1 no such user")
 			hold(t, found, "postroom log show "+id)
 		}},
 		{"complained", func(t *testing.T, i *inquiry) {
@@ -196,13 +196,13 @@ func TestDidNotArrive(t *testing.T) {
 		{"webhook lost", func(t *testing.T, i *inquiry) {
 			i.submit("unheard@example.net", as("deaf"))
 			found := i.because("unheard@example.net", "webhookLost", api.ArrivedUnknown,
-				"The application was not told", "1 attempt")
+				"The application wasn't notified", "1 attempt")
 			if !slices.ContainsFunc(found.Findings, func(f api.WhyFinding) bool { return f.Kind == "sent" }) {
 				t.Errorf("nothing says that it was sent: %+v", found.Findings)
 			}
 		}},
 		{"never submitted", func(_ *testing.T, i *inquiry) {
-			i.because("nobody@example.net", "neverSubmitted", api.ArrivedNo, "Nothing was submitted", "7 days")
+			i.because("nobody@example.net", "neverSubmitted", api.ArrivedNo, "Postroom has no message to", "7 days")
 		}},
 		{"erased", func(_ *testing.T, i *inquiry) {
 			id := i.submit("gone@example.net")
@@ -267,7 +267,7 @@ func TestDidNotArrive(t *testing.T) {
 			c.ask(t, &inquiry{App: i.App, t: t, client: i.client, log: i.log})
 		})
 	}
-	i.onThePage("rcpt-554@example.net", "no attempt will follow")
+	i.onThePage("rcpt-554@example.net", "failed permanently on")
 	i.bound()
 	if bytes.Contains([]byte(i.log.String()), []byte("rcpt-554@example.net")) {
 		t.Error("the log has an address")

@@ -327,7 +327,7 @@ func TestSocketLeftBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{LMTP: file}); err == nil ||
-		!strings.Contains(err.Error(), "no socket") {
+		!strings.Contains(err.Error(), "isn't a socket") {
 		t.Errorf("where a file is: %v", err)
 	}
 	if _, err := smtpd.NewBounceListener(&returns{}, smtpd.BounceOptions{}); err == nil {

@@ -181,7 +181,7 @@ func TestForgedProxyHeader(t *testing.T) {
 				t.Errorf("then %q, %v", text, err)
 			}
 			w.stop()
-			if !strings.Contains(log.String(), "sent a PROXY header\" remote_addr=127.0.0.1") ||
+			if !strings.Contains(log.String(), "PROXY header from an untrusted address\" remote_addr=127.0.0.1") ||
 				!strings.Contains(log.String(), "smtpd.proxyProtocol") {
 				t.Errorf("logged %q", &log)
 			}

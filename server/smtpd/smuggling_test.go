@@ -43,7 +43,7 @@ func TestSmuggling(t *testing.T) {
 			c.begin()
 			c.send("Subject: x\r\n\r\nbody" + row.sequence + forged)
 			if row.refused {
-				c.expect("550 5.6.0 Message refused: a line break other than CRLF stands beside a dot .*")
+				c.expect("550 5.6.0 Message refused: a line break other than CRLF next to a dot .*")
 			} else {
 				c.expect("250 2.0.0 Ok: queued as Q1")
 			}
