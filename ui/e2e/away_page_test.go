@@ -53,7 +53,7 @@ func TestALivePageShowsThatRedisIsAway(t *testing.T) {
 	if took := time.Since(begin); res.StatusCode != http.StatusServiceUnavailable || took > 8*time.Second {
 		t.Errorf("the API answers %d after %v", res.StatusCode, took)
 	}
-	v.sees("Postroom does not answer.")
+	v.sees("Postroom doesn’t answer")
 	if after := asked[int](v, `window.shown`); after != 2 {
 		t.Errorf("the banner came after %d failed requests", after)
 	}

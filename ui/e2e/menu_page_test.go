@@ -20,7 +20,7 @@ func TestTheMenuFitsOneRow(t *testing.T) {
 	v.open("/")
 	v.do(chromedp.SendKeys(chromedp.CSS("#token"), a.Token()))
 	v.click(".login button")
-	v.sees("No mail was sent within the last 10 minutes")
+	v.sees("No message was sent in the last 10 minutes")
 	for _, width := range []int64{1280, 390} {
 		v.do(chromedp.EmulateViewport(width, 844))
 		v.open("/outbox")

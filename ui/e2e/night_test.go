@@ -42,9 +42,9 @@ func TestGatewayDiesAtNight(t *testing.T) {
 	v := visit(t, a.URL())
 	v.enter(a.Token())
 	v.open("/")
-	v.sees("Gateway main has not answered",
+	v.sees("Gateway main hasn't responded",
 		"Messages of account shop are stuck: no relay accepts them, and 20 messages wait.")
-	v.seesNot("Mail flows")
+	v.seesNot("Messages were sent in the last 10 minutes")
 	clicks := 0
 	click := func(selector string) {
 		t.Helper()
@@ -52,7 +52,7 @@ func TestGatewayDiesAtNight(t *testing.T) {
 		clicks++
 	}
 	click(`.alert a[href="/gateways/main"]`)
-	v.sees("resting", "connection refused")
+	v.sees("paused", "connection refused")
 	if clicks > 2 {
 		t.Errorf("the cause takes %d clicks", clicks)
 	}
@@ -75,6 +75,6 @@ func TestGatewayDiesAtNight(t *testing.T) {
 		})
 	})
 	v.open("/")
-	v.sees("Mail flows")
-	v.seesNot("Gateway main has not answered")
+	v.sees("Messages were sent in the last 10 minutes")
+	v.seesNot("Gateway main hasn't responded")
 }

@@ -37,7 +37,7 @@ func TestOverviewInABrowser(t *testing.T) {
 
 	send("ada@example.net")
 	send("rcpt-550@example.net")
-	v.sees("Mail flows", "Why mail failed", "Counted over the newest 1 message") // without a reload
+	v.sees("Messages were sent in the last 10 minutes", "Why mail failed", "Counted over the newest 1 message") // without a reload
 	apptest.Eventually(t, "the alert is on, and everything is counted", func() bool {
 		got, err := api.GetOverview.Do(t.Context(), client, api.OverviewQuery{})
 		if err != nil {

@@ -228,7 +228,7 @@ func (p *pauser) sees(what string, want pauses) {
 	all["stats"] = pauses{stats.Queues["submit"].IsPaused, want.Bulk} // which have no row of bulk
 	page := p.ask(http.MethodGet, "/outbox")
 	sending := strings.Contains(page, "Sending is paused")
-	all["page"] = pauses{sending || strings.Contains(page, "Transactional lane is paused"),
+	all["page"] = pauses{sending || strings.Contains(page, "Transactional sending is paused"),
 		sending || strings.Contains(page, "Bulk sending is paused")}
 	paused := p.onBoard()
 	all["dashboard"] = pauses{slices.Contains(paused, "submit"), slices.Contains(paused, "bulk")}

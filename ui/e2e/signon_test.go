@@ -50,7 +50,7 @@ func TestSingleSignOn(t *testing.T) {
 		if status, _, _ := get("/settings"); status != want.status {
 			t.Errorf("%s: %d, want %d", name, status, want.status)
 		}
-		if want.role == "" && !strings.Contains(body, "hasn't verified the address") {
+		if want.role == "" && !strings.Contains(body, "verified the address ada@example.com") {
 			t.Errorf("%s is not told why: %s", name, body)
 		}
 	}
