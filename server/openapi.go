@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.61.0"
+const specVersion = "2.61.1"
 
 const schemaPrefix = "#/components/schemas/"
 
