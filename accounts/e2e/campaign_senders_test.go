@@ -403,8 +403,8 @@ func TestAnOperatorOfAnAccountSendsNoCampaignAsAnother(t *testing.T) {
 		"html":         {apptest.LetterHTML},
 		"from.address": {"ceo@b.example"}, "version": {"1"}, "events": {"ends"}}
 	variants := maps.Clone(form)
-	maps.Copy(variants, url.Values{"from.address": {""}, "variants[0].variant": {"x"}, "variants[1].variant": {"y"},
-		"variants[1].from.address": {"ceo@b.example"}})
+	maps.Copy(variants, url.Values{"from.address": {""}, "variants[0].variant": {"x"},
+		"variants[1].variant": {"y"}, "variants[1].from.address": {"ceo@b.example"}})
 	for _, form := range []url.Values{form, variants} {
 		for _, path := range []string{"/campaigns", "/campaigns/clean", "/campaigns/foreign"} {
 			if status := post(path, form); status != http.StatusForbidden {
