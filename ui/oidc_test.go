@@ -77,7 +77,7 @@ func TestLoginsAtAnIssuerThatAreRefused(t *testing.T) {
 	p = b.get("/login/oidc/callback?error=access_denied&error_description=%3Cscript%3E&state=" +
 		begun.Query().Get("state"))
 	p.isSafe(t, "a refusal")
-	if p.status != http.StatusUnauthorized || !strings.Contains(p.text(), "refused the sign-in: access_denied") ||
+	if p.status != http.StatusUnauthorized || !strings.Contains(p.text(), "the sign-in: access_denied") ||
 		strings.Contains(p.body, "evil.test") {
 		t.Error(p.status, p.text())
 	}

@@ -43,7 +43,7 @@ func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 		apptest.Eventually(t, "the worker is with the relay", slow.Reached)
 	}
 	raised := team.wait(t, event.AlertRaised, "queueAge", "submit")
-	if raised.Value < 2 || raised.Threshold != 2 || !strings.Contains(raised.Text, "servers that they connect to are slow") {
+	if raised.Value < 2 || raised.Threshold != 2 || !strings.Contains(raised.Text, "they connect to are slow") {
 		t.Errorf("%+v", raised)
 	}
 	apptest.Eventually(t, "the log has a line",

@@ -180,7 +180,8 @@ func TestDidNotArrive(t *testing.T) {
 			id := i.submit("bounced@example.net")
 			i.reported(id, `"type":"bounced","bounce":"hard","diagnostic":"550 5.1.1 no such user",`+
 				`"recipient":"bounced@example.net"`)
-			found := i.because("bounced@example.net", "bounced", api.ArrivedNo, "and bounced on", "550 5.1.1 no such user")
+			found := i.because("bounced@example.net", "bounced", api.ArrivedNo, "and bounced on",
+				"550 5.1.1 no such user")
 			hold(t, found, "postroom log show "+id)
 		}},
 		{"complained", func(t *testing.T, i *inquiry) {
