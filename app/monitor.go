@@ -86,7 +86,7 @@ func (s state) Alerts(ctx context.Context) ([]api.Alert, error) { return s.watch
 func (s state) redis(ctx context.Context) api.Check {
 	took, err := s.db.Ping(ctx)
 	if err != nil {
-		return api.Check{Name: "redis", Message: "Redis does not answer; see redis.url and the log"}
+		return api.Check{Name: "redis", Message: "Redis is unavailable; see redis.url and the log"}
 	}
 	if d, err := s.db.Durability(ctx); err == nil && d.Refusal != "" {
 		return api.Check{Name: "redis", Message: d.Refusal}

@@ -32,7 +32,7 @@ func TestWorkerTellsHowItIs(t *testing.T) {
 	}
 	redis.Kill()
 	if status, body := apptest.Look(t, w.Monitor+"/ready", ""); status != http.StatusServiceUnavailable ||
-		!strings.Contains(body, "Redis does not answer") {
+		!strings.Contains(body, "Redis is unavailable") {
 		t.Errorf("ready without Redis: %d %s", status, body)
 	}
 	if status, _ := apptest.Look(t, w.Monitor+"/health", ""); status != http.StatusOK {
