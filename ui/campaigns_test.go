@@ -357,7 +357,8 @@ func TestTheEditorOfACampaign(t *testing.T) {
 </body>`, "Unsubscribe: {{rcpt.unsubscribeUrl}}")
 	b.post("/campaigns", springForm(url.Values{"lists": {"news", "Autumn"}, "window.days": {"mon"},
 		"from.address": {"nobody"}})).has(t, `id="lists-wrong">there is no list "Autumn" in account default`,
-		`id="window.from-wrong"`, `id="from.address-wrong"`, `value="Autumn"`, "fields are wrong")
+		`id="window.from-wrong"`, `id="window.until-wrong"`, `id="from.address-wrong"`, `value="Autumn"`,
+		"Nothing was saved: 4 fields are wrong.")
 
 	frame := b.post("/campaigns/new/try", springForm(nil))
 	frame.has(t, "Hello ann@example.net", "srcdoc=")
